@@ -94,6 +94,12 @@ describe('the demo shop', () => {
     await waiting.stop()
     silent.close()
   })
+  it('has room for whoever comes, however many are connected and say nothing', async () => {
+    const idle = Array.from({ length: 300 }, () => connect(Number(new URL(shop.url).port), '127.0.0.1').on('error', () => {}))
+    await eventually(async () => idle.filter(socket => !socket.connecting).length === idle.length, 'all are connected')
+    assert.equal((await fetch(shop.url)).status, 200)
+    for (const socket of idle) socket.destroy()
+  })
   it('stands beside the gateway, by whichever address a browser comes', async () => {
     for (const name of ['localhost', '127.0.0.1']) {
       const at = (url: string) => url.replace('127.0.0.1', name)

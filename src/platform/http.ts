@@ -1,6 +1,6 @@
 // HTTP of Node, without what an import of it brings along: an import reads every export once, and one of them loads a whole client of its own.
 
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { endParsing } from './parsing.ts'
 
@@ -19,6 +19,15 @@ export function onlyRequests(): (request: IncomingMessage, response: ServerRespo
     response.shouldKeepAlive = false
     return true
   }
+}
+
+/** For a small server: one connection more than `most` takes the place of that which is there for longest, so that whoever says nothing keeps nobody out. */
+export function boundConnections(server: Server, most: number): void {
+  const sockets = new Set<Socket>()
+  server.on('connection', socket => {
+    socket.once('close', () => sockets.delete(socket))
+    if (sockets.add(socket).size > most) sockets.values().next().value!.destroy()
+  })
 }
 
 /** Answers of one call that only say that another will come. */

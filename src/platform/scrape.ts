@@ -1,10 +1,9 @@
 // Reads figures and serves them, in the text format of Prometheus, on a port of their own: those of one process or, added up, of several.
 
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Socket } from 'node:net'
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
 import type { Clock } from './clock.ts'
-import { http, onlyRequests } from './http.ts'
+import { boundConnections, http, onlyRequests } from './http.ts'
 import type { Log } from './log.ts'
 import { countBy, type Figure, type Measure } from './metrics.ts'
 
@@ -139,12 +138,7 @@ export async function serveMetrics(
       )
     },
   )
-  // One more takes the place of that which is there for longest: whoever says nothing keeps nobody out.
-  const sockets = new Set<Socket>()
-  server.on('connection', socket => {
-    socket.once('close', () => sockets.delete(socket))
-    if (sockets.add(socket).size > connectionsMost) sockets.values().next().value!.destroy()
-  })
+  boundConnections(server, connectionsMost)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)

@@ -41,7 +41,15 @@ export function codesPage(asked: string, outcome: string): Html {
 ${found.map(entry)}`
 }
 
-const entry = ({ code, name, description, outcome, actor, retry }: Result): Html => {
+/** Hundreds of them, the same for everybody: each is written once. */
+const entries = new Map<Result, Html>()
+const entry = (result: Result): Html => {
+  const written = entries.get(result) ?? writeEntry(result)
+  entries.set(result, written)
+  return written
+}
+
+const writeEntry = ({ code, name, description, outcome, actor, retry }: Result): Html => {
   const advice = shopperAdvice(code)
   return html`<article id="${name}"><h2><code>${code}</code> <a href="#${name}">${name}</a></h2>
 <p>${description}</p>

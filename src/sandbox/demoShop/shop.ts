@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type HostRules, hostRefusal, reachedAt } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
-import { http, onlyRequests } from '../../platform/http.ts'
+import { boundConnections, http, onlyRequests } from '../../platform/http.ts'
 import type { Log } from '../../platform/log.ts'
 import { type Account, beginCheckout, type GatewayRecord, isPending, openNotification, readStatus } from './merchant.ts'
 import { payingPage, product, thanksPage } from './pages.ts'
@@ -114,7 +114,7 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
       })
       .finally(() => beingMade--)
   })
-  server.maxConnections = connectionsMost
+  boundConnections(server, connectionsMost)
   await listen(server, parts)
   server.unref()
   const own = new URL(account.baseUrl)
