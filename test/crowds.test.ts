@@ -161,6 +161,23 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('are held by networks: one caller’s slow and large body stays, however quickly another network renews its many', () => {
+    let elapsed = 0
+    const { connections, socketFrom, begin } = makeWatch(undefined, { ...systemClock, elapsed: () => elapsed })
+    const keep = (address: string, bytes: number): FakeSocket => {
+      const socket = socketFrom(address)
+      connections.keeps(begin(socket), bytes)
+      return socket
+    }
+    const slow = keep('192.0.2.8', 98_000)
+    elapsed = 60_000
+    const size = unfinishedBytesMost / 1000
+    const crowd = Array.from({ length: 1020 }, (_, at) => keep(`2001:db8:0:${(at % 256).toString(16)}::7`, size))
+    assert.equal(slow.closed, false)
+    assert.ok(crowd.some(({ closed }) => closed))
+    connections.stop()
+  })
+
   it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {
     const { connections, socketFrom } = makeWatch()
     const shop = Array.from({ length: 24 }, () => socketFrom('192.0.2.7'))

@@ -116,13 +116,13 @@ test('files of one owner take four places', async () => {
 })
 
 test('what banks lay down is fetched, and what people wait for is made, whatever files and shops are waited for', async () => {
-  for (let host = 0; host < 5; host++) {
+  for (let host = 0; host < 44; host++) {
     await times(6, () => scheduled(`h${host}.example`))
     await times(6, () => missed(`s${host}.example`))
   }
   const exports = await times(6, () => due('export'))
   work()
-  await eventually(async () => running.size === 24 + 12 + 2, 'all places of files, shops and exports are taken')
+  await eventually(async () => running.size === 128 + 256 + 2, 'all places of files, shops and exports are taken')
   await runs(await due('returnServer'))
   assert.equal(underWay(exports), 2)
 })

@@ -187,6 +187,16 @@ it('a trusted proxy’s TLS is followed, PUBLIC_URL before any Host, and without
   assert.equal(await url({ PUBLIC_URL: 'http://pay.invalid' }, 'here', {}), 'http://pay.invalid')
 })
 
+it('PUBLIC_URL is as browsers write an origin, however it was spelled', () => {
+  for (const [given, origin] of [
+    ['https://Pay.Example:443', 'https://pay.example'],
+    ['http://pay.example:80', 'http://pay.example'],
+    ['https://bücher.example', 'https://xn--bcher-kva.example'],
+    ['https://pay.example:8443', 'https://pay.example:8443'],
+  ] as const)
+    assert.equal(readConfig({ PUBLIC_URL: given, SANDBOX_OPEN: 'yes' }, '/nonexistent').publicUrl, origin)
+})
+
 it('what listens on every address is reached at the own machine', () => {
   const rows: Readonly<Record<string, string>> = {
     '0.0.0.0': '127.0.0.1',

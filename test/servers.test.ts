@@ -71,6 +71,13 @@ it('a wish for one that takes no writes is refused', () => {
   assert.equal(readConfig({ DATABASE_URL: 'postgres://a,b/x' }, '/nonexistent').databaseUrl, 'postgres://a,b/x')
 })
 
+it('sessions are named by the gateway alone', () => {
+  for (const query of ['application_name=x', 'sslmode=require&application%5Fname=gateway-one'])
+    assert.throws(() => readConfig({ DATABASE_URL: `postgres://a,b/x?${query}` }, '/nonexistent'), {
+      message: 'DATABASE_URL must not set application_name: the gateway names its sessions.',
+    })
+})
+
 it('one that is down or takes no writes is passed over, and so is one that is silent', async () => {
   await withPool(database.connection, pool => pool.query('create table notes (text text)'))
   wires[0].silence()

@@ -247,6 +247,8 @@ export type Connector = {
   staleNotice?(body: string, told: () => Promise<Structures | undefined>): Promise<NoticeAnswer>
   /** Who is asked about a payment, where many payments wait together when it falls silent; empty or absent where nobody is asked. */
   askedAt?(payment: Pick<Operation, 'brand' | 'prepared'>): string
+  /** Each link to those has a guard of its own against silence: nobody else has to rest them. */
+  readonly guardsLinks?: true
   /** Called once; the connector hands over replies that come late or twice. */
   start?(late: LateReply, found: FoundReply): void
   stop?(): Promise<void>

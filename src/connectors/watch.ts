@@ -48,8 +48,8 @@ export const endOf = (reply: Reply): string => (reply.kind === 'answer' ? result
 
 /** Tells of connectors that have one host for many payments whether it answered before its time was over. */
 export function hearing(connector: Connector, silences: Silences): Connector {
-  const { askedAt, perform, ask, resume } = connector
-  if (!askedAt) return connector
+  const { askedAt, guardsLinks, perform, ask, resume } = connector
+  if (!askedAt || guardsLinks) return connector
   const hear = async (operation: Operation, signal: AbortSignal, asked: Promise<Reply>): Promise<Reply> => {
     const reply = await asked
     const side = askedAt(operation)

@@ -16,9 +16,9 @@ export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
 /** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
-/** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, counted by how long they have been there. */
+/** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
-/** Bytes of answers that are made and not taken yet. More closes the connection with most of them, counted by how long it has taken none. */
+/** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Of what proxies pass on there may be more. */
 export const smallPiecesMost = { network: 8192, proxy: 65_536 }
@@ -198,13 +198,17 @@ export function watchConnections(
     return first?.[1].socket
   }
 
-  /** Who holds most, counted by how long: what has just come is on its way. */
+  /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
   function mostHeld(heldBy: (one: OpenConnection) => number, since: (one: OpenConnection) => number): Socket {
     const now = clock.elapsed()
-    let most: { readonly socket: Socket; readonly held: number } | undefined
+    const held = new Map<string, number>()
+    for (const one of connections.values()) for (const network of one.around) add(held, network, heldBy(one))
+    let most: { readonly socket: Socket; readonly together: number; readonly own: number } | undefined
     for (const [socket, one] of connections) {
-      const held = heldBy(one) * (1 + now - since(one))
-      if (!most || held > most.held) most = { socket, held }
+      const together = Math.max(...one.around.map(network => (held.get(network) ?? 0) / networkShare(network)))
+      const own = heldBy(one) * (1 + now - since(one))
+      if (own > 0 && (!most || together > most.together || (together === most.together && own > most.own)))
+        most = { socket, together, own }
     }
     return most!.socket
   }

@@ -172,7 +172,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
 const calls: Places<Gateway> = {
   kinds: ['missedReturn'],
   taking: 'all',
-  most: 12,
+  most: 256,
   mostOfOne: 4,
   mostOfSide: 6,
   findSides: findShopHosts,
@@ -182,7 +182,7 @@ const calls: Places<Gateway> = {
 const files: Places<Gateway> = {
   kinds: ['receiptFiles', scheduleWork],
   taking: 'all',
-  most: 24,
+  most: 128,
   mostOfOne: 4,
   mostOfSide: 6,
   findSides: findFileHosts,

@@ -149,6 +149,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const wish = sessionWish(databaseUrl ?? '')
   if (wish !== undefined && wish !== 'read-write' && wish !== 'primary')
     fail('DATABASE_URL', `asks for target_session_attrs=${wish}: the gateway writes, so it must be read-write`, undefined)
+  // Sessions tell by it what they are, and with which keys they write.
+  if (new URLSearchParams(databaseUrl?.split('?')[1] ?? '').has('application_name'))
+    fail('DATABASE_URL', 'must not set application_name: the gateway names its sessions', undefined)
   const reportingUrl = setting('REPORTING_DATABASE_URL')
   if (reportingUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(reportingUrl))
     fail('REPORTING_DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
@@ -171,6 +174,8 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${callable(host)}:${port}`
   if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !URL.canParse(publicUrl))
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
+  // As browsers write it: in lower case, without the port that goes without saying.
+  const publicOrigin = URL.parse(publicUrl)?.origin ?? publicUrl
   const proxies = setting('TRUSTED_PROXY')
   const trustedProxies = networkList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
   const hostNames = (setting('SANDBOX_HOSTS') ?? '')
@@ -303,7 +308,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(mode === 'sandbox' && demoShopPort !== undefined && { demoShopPort }),
     host,
     dataDir,
-    publicUrl,
+    publicUrl: publicOrigin,
     followsHost: mode === 'sandbox' && setting('PUBLIC_URL') === undefined,
     trustedProxies,
     sandboxHosts,

@@ -89,6 +89,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
   return {
     name: `cards ${mode}`,
     answerWithinSeconds,
+    guardsLinks: true,
     counters,
     operations: {
       PA: { how: 'reverse', afterSeconds },

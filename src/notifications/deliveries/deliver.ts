@@ -102,8 +102,8 @@ async function callOf(parts: NotificationParts, delivery: LeasedDelivery): Promi
 /** Under way at once: of one endpoint, of one merchant, which may have a hundred endpoints, and of all. Where so many are under way that others may soon wait, a merchant has few. */
 const roomMost = 16
 const roomOfMerchant = 48
-const roomTogether = 1024
-const crowded = { from: 512, roomOfMerchant: 4 }
+const roomTogether = 2048
+const crowded = { from: 1024, roomOfMerchant: 12 }
 /** An answer that takes longer leaves little room for more of them, one that does not come still less. */
 const slowMilliseconds = 5000
 const roomOfSlow = 4

@@ -30,6 +30,8 @@ export type DoctorReport = {
 }
 
 const page = 500
+/** Read whole, one after the other; each may have 8 MiB of followers. */
+const chainsAtOnce = 50
 const nobody = '0'.repeat(32)
 
 /**
@@ -42,7 +44,7 @@ export async function examine(pool: pg.Pool, before = 0, only: string | null = n
     const findings: string[] = []
     let [payments, chains, lines] = [0, 0, 0]
     for (let [merchantId, id] = [nobody, nobody]; ; ) {
-      const roots = await findRootsAfter(db, merchantId, id, page, only)
+      const roots = await findRootsAfter(db, merchantId, id, chainsAtOnce, only)
       for (const [owner, ofOwner] of Map.groupBy(roots, root => root.merchantId)) {
         const examined = await examineFound(db, owner, ofOwner)
         findings.push(...[...examined.findings.values()].flat())
@@ -51,7 +53,7 @@ export async function examine(pool: pg.Pool, before = 0, only: string | null = n
       }
       chains += roots.length
       const last = roots.at(-1)
-      if (!last || roots.length < page) break
+      if (!last || roots.length < chainsAtOnce) break
       merchantId = last.merchantId
       id = last.id
     }

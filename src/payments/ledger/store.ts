@@ -4,7 +4,7 @@ import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { PaymentState } from '../payment.ts'
-import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from '../store/read.ts'
+import { answeredOf, answeredTables, type PaymentRow, standingColumns } from '../store/read.ts'
 import type { Transfer } from './journal.ts'
 
 /** The rows of one merchant, or of all that are served here. */
@@ -28,7 +28,7 @@ export async function findRootsAfter(
   only: string | null,
 ): Promise<PaymentState[]> {
   const { rows } = await db.query<PaymentRow>(
-    `select ${answeredColumns} from ${answeredTables} where p.root_id is null and (p.merchant_id, p.id) > ($1, $2) and ${looked('p', '$4')}
+    `select ${standingColumns} from ${answeredTables} where p.root_id is null and (p.merchant_id, p.id) > ($1, $2) and ${looked('p', '$4')}
       order by p.merchant_id, p.id limit $3`,
     [merchantId, id, limit, only],
   )
@@ -38,7 +38,7 @@ export async function findRootsAfter(
 /** First payments of one merchant by their ids. */
 export async function findRoots(db: Connection, merchantId: string, ids: readonly string[]): Promise<PaymentState[]> {
   const { rows } = await db.query<PaymentRow>(
-    `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = any ($2) and p.root_id is null order by p.id`,
+    `select ${standingColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = any ($2) and p.root_id is null order by p.id`,
     [merchantId, ids],
   )
   return rows.map(answeredOf)
@@ -47,7 +47,7 @@ export async function findRoots(db: Connection, merchantId: string, ids: readonl
 /** What refers to some first payments of one merchant. */
 export async function findFollowersOf(db: Connection, merchantId: string, roots: readonly string[]): Promise<PaymentState[]> {
   const { rows } = await db.query<PaymentRow>(
-    `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.root_id = any ($2) order by p.recorded_at, p.id`,
+    `select ${standingColumns} from ${answeredTables} where p.merchant_id = $1 and p.root_id = any ($2) order by p.recorded_at, p.id`,
     [merchantId, roots],
   )
   return rows.map(answeredOf)
