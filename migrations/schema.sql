@@ -548,6 +548,7 @@ create table known_places (
   constraint known_places_pkey PRIMARY KEY (hash)
 );
 CREATE INDEX known_places_by_time ON known_places USING btree (seen_at);
+CREATE INDEX known_places_by_token ON known_places USING btree (token_id, seen_at);
 
 create table late_approvals (
   merchant_id uuid not null,

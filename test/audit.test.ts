@@ -322,8 +322,10 @@ describe('verify finds', () => {
 })
 
 describe('log-ins that failed', () => {
+  /** However slow the machine is, nobody's patience with the database ends. */
+  const patient = { ...systemClock, elapsed: () => 0 }
   const fail = async (attempts: readonly { address: string; credential: string }[]) => {
-    const failures = limitFailures(pool, { keys: testKeys, clock: systemClock }, error => assert.fail(error))
+    const failures = limitFailures(pool, { keys: testKeys, clock: patient }, error => assert.fail(error))
     for (let at = 0; at < attempts.length; at += 100)
       await Promise.all(attempts.slice(at, at + 100).map(attempt => failures.count(attempt, now)))
   }
@@ -335,7 +337,7 @@ describe('log-ins that failed', () => {
 
   it('of others shut out no password where it came from before: at any process, and after any start', async () => {
     const moment = Date.now() // places are kept by the time of the machine
-    const limits = () => limitFailures(pool, { keys: testKeys, clock: systemClock }, error => assert.fail(error))
+    const limits = () => limitFailures(pool, { keys: testKeys, clock: patient }, error => assert.fail(error))
     const [token, user] = ['b'.repeat(32), 'c'.repeat(16)]
     const waits = (at: ReturnType<typeof limits>, address: string) =>
       at.mustWait(token, address, () => ({ address, credential: 'd'.repeat(16), user }), moment)
@@ -374,7 +376,8 @@ describe('log-ins that failed', () => {
     const stranger = limits()
     for (let at = 0; at < 700; at++)
       stranger.mustWait('f'.repeat(32), `2001:db8:9:${at.toString(16)}::1`, () => ({ address: '', credential: '' }), moment)
-    await eventually(async () => (await stored()) === 704, 'they are kept')
+    // And fills no table: the places of one moment beyond the newest go together.
+    await eventually(async () => (await stored())! <= 4 + 500, 'its newest are kept')
     const fresh = limits()
     await fresh.learn(moment)
     await fresh.count({ address: '198.51.100.1', credential: 'e'.repeat(16), user }, moment)
@@ -385,7 +388,7 @@ describe('log-ins that failed', () => {
 
   it('let no right guess in from where a minute is used up, nor when that of everybody is: not where the password came before', async () => {
     const moment = Date.now()
-    const at = limitFailures(pool, { keys: testKeys, clock: systemClock }, error => assert.fail(error))
+    const at = limitFailures(pool, { keys: testKeys, clock: patient }, error => assert.fail(error))
     const [token, user] = ['b'.repeat(32), 'c'.repeat(16)]
     const waits = (address: string) => at.mustWait(token, address, () => ({ address, credential: 'd'.repeat(16), user }), moment)
     const fail = async (address: string, count: number) => {

@@ -157,6 +157,9 @@ test('no setting opens the way to the metadata of a cloud, however its address i
     'fd00:c1::a9fe:a9fe',
     'fd00:42::42',
     'fd00:ec2:0:0::254',
+    'fd00:ec2::253',
+    '100.96.0.96',
+    '169.254.0.23',
   ])
     assert.equal(mayCall(address, everything), false, address)
 })

@@ -1338,7 +1338,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'office: one clerk says where the money goes', file: 'src/pages/office/payments/transfer.ts', tests: ['transfers'],
     find: 'if (placed.waits) return goTo', instead: 'if (placed.waits && !id) return goTo' },
   { name: 'audit: what people wrote stays with its card numbers', file: 'src/audit/details.ts', tests: ['audit'],
-    find: 'JSON.stringify(details, withoutCards)', instead: 'JSON.stringify(details)' },
+    find: 'const whole = JSON.stringify(details, withoutCards)', instead: 'const whole = JSON.stringify(details)' },
   { name: 'office: a merchant decides what its acquirer did', file: 'src/pages/office/cases/routes.ts', tests: ['officePages'],
     find: 'if (decides.has(one.kind) && !signedIn.isWhole) return', instead: 'if (decides.has(one.kind) && !signedIn) return' },
   { name: 'logs: live mode tells names that nobody knows', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],

@@ -101,7 +101,7 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     patienceSeconds,
     key: ({ hash }) => hash.toString('base64'),
     async write(batch) {
-      await keepPlaces(pool, batch, clock.real())
+      await keepPlaces(pool, batch, clock.real(), placesMost)
       return batch.map(() => undefined)
     },
   })

@@ -121,7 +121,7 @@ export async function countFailures(pool: pg.Pool, added: readonly ProvenFailure
 export type KnownPlace = { readonly tokenId: string; readonly hash: Buffer }
 
 /** From where a right password has come, each once; a later time is written once a day. */
-export async function keepPlaces(pool: pg.Pool, places: readonly KnownPlace[], now: number): Promise<void> {
+export async function keepPlaces(pool: pg.Pool, places: readonly KnownPlace[], now: number, most: number): Promise<void> {
   await pool.query({
     name: 'keep known places',
     text: `insert into known_places as known (token_id, hash, seen_at)
@@ -129,6 +129,14 @@ export async function keepPlaces(pool: pg.Pool, places: readonly KnownPlace[], n
            on conflict (hash) do update set seen_at = excluded.seen_at, token_id = excluded.token_id
              where known.seen_at < excluded.seen_at - interval '1 day' or known.token_id is null`,
     values: [places.map(({ tokenId }) => tokenId), places.map(({ hash }) => hash), timeParameter(now)],
+  })
+  await pool.query({
+    name: 'forget older places',
+    text: `delete from known_places known using (
+             select token_id, (select seen_at from known_places own where own.token_id = given.token_id order by seen_at desc offset $2 limit 1) as until
+               from (select distinct token_id from unnest($1::uuid[]) as of_batch (token_id)) given) old
+            where known.token_id = old.token_id and known.seen_at <= old.until`,
+    values: [places.map(({ tokenId }) => tokenId), most],
   })
 }
 

@@ -196,7 +196,10 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   try {
     // Before the first request and the first look for work: later there are leases of our own.
     if (parts.alone) await releaseAllDue(database.work)
-    await gateway.failures.learn(clock.real())
+    // Without them a password waits where it is guessed at; that is no reason to serve nobody.
+    await gateway.failures
+      .learn(clock.real())
+      .catch(error => log.warn({ why: error.message }, 'from where passwords come is not known yet'))
     await reconcileDays(gateway)
     await beginCaptureFiles(gateway)
     await beginTransferFiles(gateway)

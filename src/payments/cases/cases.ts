@@ -2,6 +2,7 @@
 
 import type { Recorder } from '../../audit/chain.ts'
 import { record } from '../../audit/chain.ts'
+import { shortenedCards } from '../../audit/details.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { storableJson } from '../../platform/database/json.ts'
@@ -77,7 +78,7 @@ export const openCase = (
     merchantId,
     kind,
     subject,
-    details: storableJson(details),
+    details: storableJson(shortenedCards(details)), // of files, whose companies write into their own columns what they like
     openedAt: clock.real(),
   })
 

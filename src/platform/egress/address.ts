@@ -97,9 +97,19 @@ export async function findAddress(
 
 // Where clouds give out their machines' credentials: never called, whatever a setting allows.
 const metadata = new BlockList()
-for (const address of ['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192', '168.63.129.16'])
+for (const address of [
+  '169.254.169.254',
+  '169.254.170.2',
+  '169.254.170.23',
+  '100.100.100.200',
+  '192.0.0.192',
+  '168.63.129.16',
+  '100.96.0.96',
+  '169.254.0.23',
+])
   metadata.addAddress(address, 'ipv4')
-for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42']) metadata.addAddress(address, 'ipv6')
+for (const address of ['fd00:ec2::254', 'fd00:ec2::253', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42'])
+  metadata.addAddress(address, 'ipv6')
 
 /** Is this literal address public, or allowed by the setting? */
 export function mayCall(address: string, { allow }: Egress): boolean {
