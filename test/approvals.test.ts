@@ -102,7 +102,7 @@ test('what was approved in the other cell before is carried out here by pressing
 })
 
 test('what the developer of a sandbox asked for is approved by somebody of the staff', async () => {
-  const { paymentId, approval } = await ordered({ id: 'developer' })
+  const { paymentId, approval } = await ordered({ id: 'sandbox' })
   assert.equal((await colleague.post(`${approval}/approve`)).status, 303)
   assert.equal((await refundsOf(paymentId)).length, 1)
 })
