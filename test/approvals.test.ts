@@ -25,7 +25,7 @@ after(() => gateway.stop())
 
 const staffParts = () =>
   ({ clock, random: systemRandom, keys: testKeys, database: { work: gateway.pool } }) as unknown as StaffParts
-const actorOf = ({ id }: Clerk) => ({ by: { kind: 'user', id, address: '127.0.0.1' } }) as unknown as SignedIn
+const actorOf = ({ id }: Pick<Clerk, 'id'>) => ({ by: { kind: 'user', id, address: '127.0.0.1' } }) as unknown as SignedIn
 const orderFor = (paymentId: string) => ({
   merchantId: sandbox.merchantId,
   paymentId,
@@ -39,7 +39,7 @@ const orderFor = (paymentId: string) => ({
 })
 
 /** A paid payment and an order to give back a part of it. */
-async function ordered(by = asker): Promise<{ paymentId: string; approval: string }> {
+async function ordered(by: Pick<Clerk, 'id'> = asker): Promise<{ paymentId: string; approval: string }> {
   const { body } = await gateway.pay()
   const placed = await placeOrder(staffParts(), actorOf(by), orderFor(body.id), 0)
   assert.ok(typeof placed !== 'string')
@@ -80,6 +80,31 @@ test('who ordered it does not approve it', async () => {
     `update staff_orders set decision = 'approved', decided_by = asked_by, decided_at = asked_at where ${row}`,
   )
   await assert.rejects(itself, /check/)
+})
+
+test('what somebody asked for in another cell is approved by nobody here, who might be the same person; it may be refused', async () => {
+  const { paymentId, approval } = await ordered({ id: '5a11d0000000000000000000000000aa' })
+  const answer = await colleague.post(`${approval}/approve`)
+  assert.equal(answer.status, 403)
+  assert.match(answer.text, /ordered before the merchant came here, by somebody who is not known here/)
+  assert.equal((await colleague.post(`${approval}/refuse`)).status, 303)
+  assert.deepEqual(await refundsOf(paymentId), [])
+})
+
+test('what was approved in the other cell before is carried out here by pressing again', async () => {
+  const { paymentId, approval } = await ordered({ id: '5a11d0000000000000000000000000aa' })
+  await gateway.pool.query(
+    `update staff_orders set decision = 'approved', decided_by = '5a11d0000000000000000000000000ab', decided_at = asked_at where id = $1`,
+    [approval.split('/').at(-1)],
+  )
+  assert.equal((await colleague.post(`${approval}/approve`)).status, 303)
+  assert.equal((await refundsOf(paymentId)).length, 1)
+})
+
+test('what the developer of a sandbox asked for is approved by somebody of the staff', async () => {
+  const { paymentId, approval } = await ordered({ id: 'sandbox' })
+  assert.equal((await colleague.post(`${approval}/approve`)).status, 303)
+  assert.equal((await refundsOf(paymentId)).length, 1)
 })
 
 test('what may still be approved comes before what is over, and the rest is a page away', async () => {

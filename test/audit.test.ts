@@ -816,6 +816,8 @@ it('whom the environment says to be behind a process stands after its user, boun
     ['x'.repeat(64), 'x'.repeat(64)],
     ['x'.repeat(65), 'x'.repeat(64)],
     [`${'x'.repeat(300)} as ${user}`, 'x'.repeat(64)],
+    ['paid 4200000000000000', 'paid 420000…0000'],
+    [`${'x'.repeat(54)} 4200 0000 0000 0000`, `${'x'.repeat(54)} 420000…00`],
   ] as const) {
     process.env.SUDO_USER = claim
     assert.equal(thisProcess('commandLine').id, `${user} (SUDO_USER: ${told})`)

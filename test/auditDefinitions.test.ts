@@ -173,6 +173,25 @@ describe('what stands elsewhere in the database', () => {
       stranger('index head_proof of audit_head'),
       stranger('index places_time of known_places'),
     ],
+    'an index that has the name of one of ours and guards less': [
+      'drop index staff_by_name; create index staff_by_name on staff (name)',
+      'drop index staff_by_name; create unique index staff_by_name on staff (name) where removed_at is null',
+      changed('index staff_by_name of staff'),
+    ],
+    'one that is another of ours': [
+      'drop index staff_by_name; create unique index staff_by_name on staff (id)',
+      'drop index staff_by_name; create unique index staff_by_name on staff (name) where removed_at is null',
+      changed('index staff_by_name of staff'),
+    ],
+    'tables that are published in a way in which rows cannot be changed or taken out': [
+      `alter table log_in_failures replica identity nothing; alter table staff replica identity full;
+       create publication few for table known_places (seen_at); create publication fewer for table audit_head where (sequence > 0)`,
+      `alter table log_in_failures replica identity default; alter table staff replica identity default; drop publication few, fewer`,
+      stranger('publication few of known_places'),
+      stranger('publication fewer of audit_head'),
+      changed('table log_in_failures'),
+      changed('table staff'),
+    ],
     'functions, operators, casts and types in whatever schema': [
       `create schema other; create type other.mood as enum ('good'); create domain other.word as text;
        create function other.same(text, text) returns boolean language sql as 'select true';
@@ -209,6 +228,23 @@ describe('what stands elsewhere in the database', () => {
       assert.deepEqual(verified.slice(0, said.length), only(...said).verified)
       assert.deepEqual(await told(), before)
     })
+
+  it('an index that guards nothing, because rows did not fit when it was made, is not ours; an unfinished twin of one, or a plain one, may stay', async () => {
+    const before = await told()
+    const person = () =>
+      pool.query(`insert into staff (id, name, role, entities, made_at)
+        values (gen_random_uuid(), 'anna', 'viewer', array[gen_random_uuid()], now())`)
+    await pool.query('drop index staff_by_name')
+    await Promise.all([person(), person()])
+    const make = (name: string) => pool.query(`create unique index concurrently ${name} on staff (name) where removed_at is null`)
+    for (const name of ['staff_by_name', 'staff_by_name_ccnew']) await assert.rejects(make(name), /could not create unique index/)
+    await pool.query('update staff set removed_at = now()')
+    const unfinished = await told()
+    await pool.query('drop index staff_by_name_ccnew; reindex index staff_by_name; delete from staff')
+    assert.deepEqual(unfinished.watched, [changed('index staff_by_name of staff')])
+    assert.deepEqual(unfinished.verified.slice(0, 1), only(...unfinished.watched).verified)
+    assert.deepEqual(await told(), before)
+  })
 
   it('tables of ours in two schemas are named, whichever of them is searched first', async () => {
     const before = await told()

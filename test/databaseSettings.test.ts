@@ -24,6 +24,8 @@ const settings = [
   `standard_conforming_strings = off`,
   `array_nulls = off`,
   `transform_null_equals = on`,
+  `quote_all_identifiers = on`,
+  `gin_fuzzy_search_limit = 1`,
 ]
 
 async function databaseWith(...changes: readonly string[]): Promise<TestDatabase> {
@@ -57,6 +59,10 @@ describe('settings of a database', () => {
           },
         ])
       }
+      await connected.work.query(`create table many (list int[]); insert into many select '{1}' from generate_series(1, 20000);
+        create index many_list on many using gin (list)`)
+      const { rows } = await connected.work.query(`select count(*) from many where list @> '{1}'`)
+      assert.deepEqual(rows, [{ count: 20000 }])
     } finally {
       await connected.close()
       await database.drop()

@@ -1,6 +1,8 @@
 // What the audit tells: who did what, on whose behalf, from where, with which result. Values and secrets are no part of it.
 
 import { hostname, userInfo } from 'node:os'
+import { standardBrands } from '../contract/brands.ts'
+import { shortenCards } from '../contract/cardNumbers.ts'
 
 /** `user` is somebody of the staff; `gateway` a process by itself; `stranger` a caller that proved nothing. */
 export type ActorKind = 'token' | 'user' | 'commandLine' | 'gateway' | 'stranger'
@@ -113,11 +115,11 @@ const claimMax = 64
 
 /**
  * The machine's user behind this process: who works at the command line, or as whom the gateway runs. Whom `sudo` writes into the environment stands behind, as a
- * claim: everybody can write it there.
+ * claim: everybody can write it there, and card numbers too, which are looked for first: half a one is not seen.
  */
 export function thisProcess(kind: 'commandLine' | 'gateway'): Actor {
   const claim = process.env.SUDO_USER
-  const behind = claim === undefined ? '' : ` (SUDO_USER: ${claim.slice(0, claimMax)})`
+  const behind = claim === undefined ? '' : ` (SUDO_USER: ${shortenCards(claim, standardBrands).slice(0, claimMax)})`
   return { kind, id: `${ownName()}${behind}`, address: hostname() }
 }
 

@@ -47,9 +47,9 @@ export async function lockPeople(db: Connection, ids: readonly string[]): Promis
 }
 
 /** Who could have used the link by which somebody set the factors, whether that one works here still or not. */
-export async function findFactorsBy(db: Connection, id: string): Promise<string | null> {
+export async function findFactorsBy(db: Connection, id: string): Promise<string | null | undefined> {
   const { rows } = await db.query<Pick<Person, 'factorsBy'>>('select factors_by as "factorsBy" from staff where id = $1', [id])
-  return rows[0]?.factorsBy ?? null
+  return rows[0]?.factorsBy
 }
 
 /** Who acts for one of some entities, or did. */

@@ -33,7 +33,7 @@ const kinds = `case c.relkind when 'r' then 'table' when 'p' then 'partitioned t
 /** $1: our schema, $2: whether all is asked for, $3: the tables that are asked for otherwise, $4: names of ours. Things that initdb made have lower numbers. */
 const inOurSchema = `
   relations as materialized (
-    select c.oid, c.relname::text as name, c.relkind, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity, c.relowner, c.relacl
+    select c.oid, c.relname::text as name, c.relkind, c.relpersistence, c.relrowsecurity, c.relforcerowsecurity, c.relreplident, c.relowner, c.relacl
       from pg_class c
      where c.relnamespace = $1::oid and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and ($2::boolean or c.relname::text = any ($3::text[]))
        and not (${excused('pg_class', 'c.oid', 'c.relowner')})),
@@ -41,6 +41,7 @@ const inOurSchema = `
     select ${kinds}, '', c.name,
            concat_ws(', ', case c.relpersistence when 'p' then 'permanent' when 'u' then 'unlogged' else 'temporary' end,
              case when c.relrowsecurity then 'row security' end, case when c.relforcerowsecurity then 'forced' end,
+             case when c.relkind in ('r', 'p') and c.relreplident <> 'd' then 'replica identity ' || c.relreplident::text end,
              (select concat_ws(' ', format_type(s.seqtypid, null), s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcache, s.seqcycle)
                 from pg_sequence s where s.seqrelid = c.oid))
       from relations c
@@ -62,6 +63,7 @@ const inOurSchema = `
                   length('CREATE ' || case when i.indisunique then 'UNIQUE ' else '' end || 'INDEX ' || quote_ident(n.relname::text) || ' ON ') + 1)
              || case when exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = n.oid and d.refclassid = 'pg_proc'::regclass)
                      then ' calling functions' else '' end
+             || case when i.indisvalid and i.indisready then '' else ' not valid' end
       from relations c join pg_index i on i.indrelid = c.oid join pg_class n on n.oid = i.indexrelid
     union all
     select 'trigger', c.name, t.tgname::text, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text
@@ -74,6 +76,10 @@ const inOurSchema = `
     union all
     select 'rule', c.name, w.rulename::text, pg_get_ruledef(w.oid) || ' ' || w.ev_enabled::text
       from relations c join pg_rewrite w on w.ev_class = c.oid where c.relkind not in ('v', 'm')
+    union all
+    select 'publication', c.name, p.pubname::text, ''
+      from relations c join pg_publication_rel l on l.prrelid = c.oid join pg_publication p on p.oid = l.prpubid
+     where c.name in ('audit', 'audit_head', 'log_in_failures', 'known_places') and (l.prqual is not null or l.prattrs is not null)
     union all
     select 'policy', c.name, p.polname::text, '' from relations c join pg_policy p on p.polrelid = c.oid
     union all

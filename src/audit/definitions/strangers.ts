@@ -35,7 +35,7 @@ const isOfAudit = ({ kind, of, name }: Definition): boolean =>
 /** No version of Tollgate has made any of these. */
 const neverMade: ReadonlySet<string> = new Set([
   ...['rule', 'policy', 'right', 'table below', 'table above', 'view', 'materialized view', 'foreign table', 'type', 'operator'],
-  ...['operator class', 'conversion', 'language', 'cast', 'event trigger', 'aggregate', 'procedure'],
+  ...['operator class', 'conversion', 'language', 'cast', 'event trigger', 'aggregate', 'procedure', 'publication'],
 ])
 
 /** What keeps a merchant's rows from being written who is served elsewhere is of no migration (migration 0038). Switched off where he is served again. */
@@ -48,11 +48,16 @@ const toldFrom: readonly string[] = [...auditTables, 'log_in_failures', 'known_p
 /** Of columns as they are. A computed value, a condition or another order can fail for the rows that somebody has chosen, by functions of PostgreSQL alone. */
 const plainIndex = /^~\.\w+ USING \w+ \(\w+(?: DESC)?(?: NULLS (?:FIRST|LAST))?(?:, \w+(?: DESC)?(?: NULLS (?:FIRST|LAST))?)*\)$/
 
-/** What whoever runs an installation may add: indexes that compute and refuse nothing, and for a while the twin of one that is made anew. */
+/**
+ * What whoever runs an installation may add: indexes that compute and refuse nothing, and for a while the twin of one that is made anew, which is not valid before it
+ * is whole. What has the name of one of ours is to be that one.
+ */
 const isAllowed = (one: Definition): boolean =>
   (one.kind === 'trigger' && !auditTables.includes(one.of) && fence.test(one.definition)) ||
-  (one.kind === 'index' &&
-    (indexes.has(`${one.of}\t${one.definition}`) || (!toldFrom.includes(one.of) && plainIndex.test(one.definition))))
+  (one.kind === 'index' && !known.has(keyOf(one)) && isAllowedIndex(one.of, one.definition.replace(/ not valid$/, '')))
+
+const isAllowedIndex = (of: string, definition: string): boolean =>
+  indexes.has(`${of}\t${definition}`) || (!toldFrom.includes(of) && plainIndex.test(definition))
 
 const foundMost = 100
 const lengthMost = 200

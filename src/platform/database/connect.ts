@@ -156,7 +156,8 @@ const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg
     'pg_temp'::pg_catalog.text), false);
   set session characteristics as transaction isolation level read committed;
   set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
-  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off`
+  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off; set quote_all_identifiers = off;
+  set gin_fuzzy_search_limit = 0`
 
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on

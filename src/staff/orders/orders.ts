@@ -103,7 +103,8 @@ export async function placeOrder(
 
 /**
  * Decides what waits. One that was approved and of which nobody heard an outcome may be approved again, by anybody but who ordered it. `own`: that one
- * asks, or one of both could have set the other's factors; `gone`: there is no such order, it is too old, or it is decided.
+ * asks, or one of both could have set the other's factors; `elsewhere`: it came with its merchant from another cell, in which whoever works here too has
+ * another id; `gone`: there is no such order, it is too old, or it is decided.
  */
 export async function decideOrder(
   parts: StaffParts,
@@ -111,14 +112,16 @@ export async function decideOrder(
   merchantId: string,
   id: string,
   decision: 'approved' | 'refused',
-): Promise<StaffOrder | 'own' | 'gone'> {
+): Promise<StaffOrder | 'own' | 'elsewhere' | 'gone'> {
   return inTransaction(parts.database.work, async db => {
     const now = parts.clock.real()
     const found = await lockOrder(db, merchantId, id)
     if (!found?.waits || found.outcome !== null || !isYoung(found, now)) return 'gone'
     if (found.askedBy === by.id) return 'own'
-    if ((await hostOf(db, found.askedBy)) === by.id || (await hostOf(db, by.id)) === found.askedBy) return 'own'
+    const host = await hostOf(db, found.askedBy)
+    if (host === by.id || (await hostOf(db, by.id)) === found.askedBy) return 'own'
     if (found.decision !== null) return found.decision === 'approved' && decision === 'approved' ? found : 'gone'
+    if (decision === 'approved' && host === undefined) return 'elsewhere'
     await decideRow(db, found, decision, by.id, now)
     if (decision === 'refused') await setOutcome(db, found, 'refused')
     const { channelId, paymentId, type, amount } = found
@@ -128,5 +131,5 @@ export async function decideOrder(
   })
 }
 
-/** The developer of a sandbox is nobody. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */
-const hostOf = (db: Connection, actor: string) => (isId(actor) ? findFactorsBy(db, actor) : undefined)
+/** The developer of a sandbox is nobody's guest. `undefined`: no person of this cell. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */
+const hostOf = (db: Connection, actor: string) => (isId(actor) ? findFactorsBy(db, actor) : null)

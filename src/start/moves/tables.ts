@@ -20,7 +20,8 @@ export type MovedTable = {
 /** Tables that stay where they are, by the reason. */
 // biome-ignore format: a reason in few lines
 export const staysInCell: readonly (readonly [why: string, tables: string])[] = [
-  ['who did what in this cell: both audits tell of the move', 'audit audit_head known_places log_in_failures'],
+  ['who did what in this cell: both audits tell of the move', 'audit audit_head log_in_failures'],
+  ['from where right passwords came to this cell: the other one has its own, from the next that it takes', 'known_places'],
   ['the staff of this cell: whoever works for the merchant is invited in the other one', 'answered_challenges passkeys recovery_codes saved_filters sign_in_attempts staff staff_links staff_sessions'],
   ['files that were exchanged with acquirers by this cell, and its days with them: captures that wait for a file go, those in a file stay with it', 'capture_files clearing_files clearing_lines day_totals settled_days'],
   ['files of archived payments lie where this cell wrote them: a merchant who has any does not move', 'archived_payments archives closing_sums'],

@@ -27,7 +27,8 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
       const decided = /^[0-9a-f]{32}$/.test(id) ? await decideOrder(parts, signedIn, entity, id, decision) : 'gone'
       if (decided === 'gone') return nothingHere(language)
       const words = approvalWords(language)
-      if (decided === 'own') return { status: 403, title: frameWords(language).approvals, body: message(words.own, 'wrong') }
+      if (decided === 'own' || decided === 'elsewhere')
+        return { status: 403, title: frameWords(language).approvals, body: message(words[decided], 'wrong') }
       if (decision === 'approved') await setOutcome(database.work, decided, await begin(parts, signedIn, decided, number))
       return goTo('/office/approvals')
     }
@@ -118,6 +119,7 @@ const approvalWords = wordsIn(
     approve: 'Approve, and carry out',
     refuse: 'Refuse',
     own: 'You ordered this yourself: a colleague has to approve it.',
+    elsewhere: 'This was ordered before the merchant came here, by somebody who is not known here: refuse it, and order it anew.',
     waits: 'waits for a colleague',
     over: 'nobody approved it in time',
   },
@@ -132,6 +134,7 @@ const approvalWords = wordsIn(
     approve: 'Aprovar e realizar',
     refuse: 'Recusar',
     own: 'Você mesmo pediu isto: um colega precisa aprovar.',
+    elsewhere: 'Isto foi pedido antes de o lojista vir para cá, por alguém que não é conhecido aqui: recuse e peça de novo.',
     waits: 'espera um colega',
     over: 'ninguém aprovou a tempo',
   },
