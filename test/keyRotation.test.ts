@@ -1,6 +1,7 @@
 // Both keys are changed under a running installation: what the old ones sealed and hashed is found, sealed and hashed anew, and the old ones retire.
 
 import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import type pg from 'pg'
 import { inTransaction, writingPool } from '../src/platform/database/connect.ts'
 import { sealedPlaces } from '../src/start/sealed.ts'
 import { type Keys, keepKeys, makeKeys, readKeysInUse, tellKeys, writerOf, writtenWith } from '../src/vault/keys.ts'
-import { dropProof, lockKey } from '../src/vault/store.ts'
+import { dropProof, lockKey, readProofs } from '../src/vault/store.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, sandbox, testGateway, testKeys, visa } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
@@ -355,9 +356,16 @@ describe('who writes with a key', () => {
   }
   const begins = (keys: Keys) => within(keys, async () => 'admitted').catch((error: Error) => error.message)
 
+  let ofRetire: Record<string, string>
+  const hex = (at: number) => Buffer.alloc(32, at).toString('hex')
+
   before(async () => {
     database = await makeDatabase()
     pool = testPool(database.connection, 3)
+    ofRetire = {
+      ...{ DATABASE_URL: databaseUrl(database.connection), DATA_DIR: join(folder, 'writers') },
+      ...{ SEAL_KEY: `${hex(7)},${hex(1)}`, LOOKUP_KEY: `${hex(8)},${hex(2)}` },
+    }
     await keep(ofBefore)
   })
   after(async () => {
@@ -377,12 +385,7 @@ describe('who writes with a key', () => {
   })
 
   it('is seen by who retires it, and who begins meanwhile waits for that', async () => {
-    const hex = (at: number) => Buffer.alloc(32, at).toString('hex')
-    const settings = {
-      ...{ DATABASE_URL: databaseUrl(database.connection), DATA_DIR: join(folder, 'writers') },
-      ...{ SEAL_KEY: `${hex(7)},${hex(1)}`, LOOKUP_KEY: `${hex(8)},${hex(2)}` },
-    }
-    const retire = () => commands.runIn(settings, 'keys', 'retire')
+    const retire = () => commands.runIn(ofRetire, 'keys', 'retire')
     const old = `seal ${ofBefore.seal[0]!.id}`
     const refused = await within(between, retire)
     assert.deepEqual([refused.code, refused.out.includes(`${old} is needed by a gateway or a command that runs`)], [1, true])
@@ -397,6 +400,70 @@ describe('who writes with a key', () => {
     assert.match((await retiring).out, new RegExp(`${old} is retired`))
     assert.match(await waiting, new RegExp(`^Nothing is written with the key ${old} any more`))
     await keep(between)
+  })
+
+  it('is not kept waiting while what needs its key is counted, and is named; nor stands the count still in a transaction', async () => {
+    await within(between, async () => {
+      await keep(between)
+      const holder = await pool.connect()
+      await holder.query(
+        `set idle_in_transaction_session_timeout = '20s'; begin; lock table sealed_cards in access exclusive mode`,
+      )
+      const retiring = commands.runIn(ofRetire, 'keys', 'retire')
+      await untilWaiting(pool, 'sealed_cards')
+      try {
+        assert.equal(await begins(between), 'admitted')
+        const { rows } = await pool.query(`select query from pg_stat_activity
+          where datname = current_database() and application_name like 'tollgate %' and state like 'idle in transaction%'`)
+        assert.deepEqual(rows, [])
+      } finally {
+        await holder.query('rollback')
+        holder.release()
+      }
+      const { code, out } = await retiring
+      assert.deepEqual(
+        [code, out.includes(`seal ${ofBefore.seal[0]!.id} is needed by a gateway or a command that runs`)],
+        [1, true],
+      )
+    })
+  })
+
+  it('keeps the proof of its key until nothing needs it: a command that is killed while it counts leaves all as it was', async () => {
+    const proofs = await readProofs(pool)
+    const holder = await pool.connect()
+    await holder.query(`set idle_in_transaction_session_timeout = '20s'; begin; lock table sealed_cards in access exclusive mode`)
+    const killed = manyCommands()
+    const retiring = killed.runIn(ofRetire, 'keys', 'retire')
+    await untilWaiting(pool, 'sealed_cards')
+    assert.deepEqual(await readProofs(pool), proofs)
+    killed.stop()
+    await holder.query('rollback')
+    holder.release()
+    await retiring.catch(() => {})
+    await eventually(async () => (await begins(between)) === 'admitted', 'the key is written with again')
+    assert.deepEqual(await readProofs(pool), proofs)
+  })
+
+  it('does not wait longer than some seconds for who holds a lock and stands still, whose session ends', async () => {
+    for (const lock of [
+      (db: pg.PoolClient) => keepKeys(db, between, Date.now()),
+      (db: pg.PoolClient) => lockKey(db, writtenWith(between)[1]!),
+    ]) {
+      const still = await pool.connect()
+      still.on('error', () => {}) // its session is ended
+      await still.query('begin')
+      await lock(still)
+      assert.equal(await begins(between), 'admitted')
+      await assert.rejects(still.query('commit'))
+      still.release(true)
+    }
+    const counting = await pool.connect()
+    await counting.query('begin')
+    await lockKey(counting, writtenWith(between)[1]!)
+    await counting.query('set local idle_in_transaction_session_timeout = 0')
+    assert.match(await begins(between), /lock timeout/)
+    await counting.query('rollback')
+    counting.release()
   })
 
   it('waits for who decides about a key at that moment, and goes by it', async () => {
@@ -426,6 +493,40 @@ describe('who writes with a key', () => {
     holder.release()
     assert.match(await waiting, /which is not among the seal keys given/)
   })
+})
+
+test('a gateway that stands still in the midst of its start keeps no other from its database, and does not start', async () => {
+  const [database, dataDir] = [await makeDatabase(), mkdtempSync(join(tmpdir(), 'tollgate-still-'))]
+  const pool = testPool(database.connection, 2)
+  const settings = { ...before_(), DATABASE_URL: databaseUrl(database.connection) }
+  const gateway = await startProcess({ ...settings, DATA_DIR: join(dataDir, 'one') })
+  const holder = await pool.connect()
+  let still: ChildProcess | undefined
+  try {
+    await holder.query('begin; lock table installation in share mode')
+    const starting = startProcess({ ...settings, DATA_DIR: join(dataDir, 'other') }, child => {
+      still = child
+    }).then(
+      () => 'started',
+      (error: Error) => error.message,
+    )
+    await untilWaiting(pool, 'insert into installation')
+    still!.kill('SIGSTOP')
+    await holder.query('commit')
+    await pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'tollgate %'`,
+    )
+    await eventually(async () => (await pay(gateway)).status === 200, 'it is paid in new sessions', 20)
+    still!.kill('SIGCONT')
+    assert.match(await starting, /it ended with 1:\nTollgate cannot start\.\nThe database gave up this start: .*start it again\./)
+  } finally {
+    holder.release(true)
+    still?.kill('SIGKILL')
+    await gateway.stop()
+    await pool.end()
+    await database.drop()
+    rmSync(dataDir, { recursive: true })
+  }
 })
 
 test('a gateway whose key another proves or retires while it is away from its database writes nothing more', async () => {

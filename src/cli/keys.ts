@@ -8,7 +8,7 @@ import { findSubjects } from '../audit/store.ts'
 import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
 import { keyHours } from '../payments/kept.ts'
 import { countListedCards } from '../payments/risk/lists/store.ts'
-import { inTransaction } from '../platform/database/connect.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { countEmailKeys } from '../reporting/search/store.ts'
 import { readCells } from '../start/cells.ts'
 import { credentialsOf } from '../start/credentials.ts'
@@ -30,7 +30,8 @@ export default (program: Command): void => {
     'credentials[]': 'name fingerprint ends',
   }).action((options: ReadOptions) =>
     withOpened(async opened => {
-      const all = (await standing(opened)).map(({ name, proved: _, ...one }) => {
+      const { reports } = opened.database
+      const all = (await standing(opened, reports, await namesInUse(reports))).map(({ name, proved: _, ...one }) => {
         const [kind, key] = name.split(' ') as [string, string]
         return { kind, key, ...one }
       })
@@ -129,16 +130,18 @@ type KeyStanding = {
   readonly needs: readonly string[]
 }
 
-async function standing({ database, keys, clock }: CommandParts): Promise<KeyStanding[]> {
-  const db = database.work
+/** The names of the keys that processes which run write with. */
+const namesInUse = async (db: Connection): Promise<ReadonlySet<string>> =>
+  new Set((await readKeysInUse(db)).flatMap(({ lookup, seal }) => [`lookup ${lookup[0]}`, `seal ${seal[0]}`]))
+
+/** `inUse` was read before: one who writes may do so until then, and be gone. `db`: one on which a count may take its time. */
+async function standing({ keys, clock }: CommandParts, db: Connection, inUse: ReadonlySet<string>): Promise<KeyStanding[]> {
   const needs = new Map<string, string[]>()
   const need = (name: string, what: string) => needs.set(name, [...(needs.get(name) ?? []), what])
-  // Before what there is: one who writes may do so until then, and be gone.
-  const firstOnes = (await readKeysInUse(db)).flatMap(({ lookup, seal }) => [`lookup ${lookup[0]}`, `seal ${seal[0]}`])
-  for (const name of new Set(firstOnes))
+  for (const name of inUse)
     if (!writtenWith(keys).includes(name)) need(name, 'a gateway or a command that runs and writes with it')
   for (const place of sealedPlaces)
-    for (const [id, count] of await countSealed(database.reports, place)) need(`seal ${id}`, `${count} ${place.what}`)
+    for (const [id, count] of await countSealed(db, place)) need(`seal ${id}`, `${count} ${place.what}`)
   const tokens = Map.groupBy(
     (await readTokens(db)).filter(token => isValidAt(token, clock.real())),
     ({ lookupKey }) => `lookup ${lookupKey}`,
@@ -155,7 +158,7 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   for (const name of new Set([...proofs.keys(), ...given]))
     if (name.startsWith('lookup ') && name !== newest[0] && clock.real() < keptUntil)
       need(name, `idempotency keys until ${timeText(keptUntil)}`)
-  for (const [id, count] of await countEmailKeys(database.reports))
+  for (const [id, count] of await countEmailKeys(db))
     need(`lookup ${id}`, `${count} e-mail addresses of the search (search rebuild hashes them anew)`)
   return [...new Set([...given, ...proofs.keys(), ...needs.keys()])].sort().map(name => ({
     name,
@@ -174,7 +177,10 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   }))
 }
 
-/** What begins meanwhile does not write with the keys that are looked at here, until it is decided. */
+/**
+ * What is needed is counted while nobody can begin to write with the key, and its proof stays until that is known: a command that is killed leaves all as it was. Who
+ * writes with it already decides at once that it stays, and is kept waiting by no count.
+ */
 async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void> {
   const { database, keys, clock } = opened
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
@@ -192,10 +198,13 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
       await announceChange(db)
     })
   }
-  await inTransaction(database.work, async db => {
+  // All on one connection, without a limit to a statement: it does not stand still while there is something to count.
+  await inTransaction(database.reports, async db => {
     const names = (await readProofs(db)).map(({ name }) => name).filter(name => !writtenWith(keys).includes(name))
-    for (const name of names) await lockKey(db, name)
-    const older = (await standing(opened)).filter(({ name, proved }) => proved && names.includes(name))
+    const inUse = new Set<string>()
+    for (const name of names) if (!(await lockUnused(db, name))) inUse.add(name)
+    const older =
+      names.length === 0 ? [] : (await standing(opened, db, inUse)).filter(({ name, proved }) => proved && names.includes(name))
     if (older.length === 0) say('No older key is left.')
     for (const { name, needs } of older) {
       if (needs.length > 0) say(`${name} is needed by ${needs.join(', ')}.`)
@@ -207,4 +216,13 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
     }
     if (older.some(({ needs }) => needs.length > 0)) process.exitCode = 1
   })
+}
+
+/** Until the transaction ends nobody begins to write with the key; false when one who runs writes with it, and then it is not locked. */
+async function lockUnused(db: Connection, name: string): Promise<boolean> {
+  await db.query('savepoint unlocked')
+  await lockKey(db, name)
+  if (!(await namesInUse(db)).has(name)) return true
+  await db.query('rollback to savepoint unlocked')
+  return false
 }

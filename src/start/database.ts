@@ -8,6 +8,7 @@ import { announceChange, readEntities, readPsps, revokeToken } from '../merchant
 import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction, makePool, writingPool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
+import { isUnavailable } from '../platform/database/errors.ts'
 import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { refuseReporting } from '../platform/database/following.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
@@ -81,11 +82,14 @@ export async function prepareDatabase(
       // Whatever made an entity left a row. In a database of before the beginning was sealed, this is the first that can be said of it.
       if (applied.includes('0016_audit_proofs.sql') || (await readEntities(db)).length === 0) await beginAudit(db, keys)
       await keepMode(db, config.mode, clock.real())
+    }).catch(error => {
+      throw isUnavailable(error) ? givenUp(error) : error // a session that was ended meanwhile answers nothing
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
     await write(config, keys, connection, clock, random, say)
     return { keys }
   } catch (error) {
+    if (error instanceof pg.DatabaseError && isUnavailable(error)) throw givenUp(error)
     // Names that are taken or missing, and rights (class 42): the tables are not ours.
     if (!(error instanceof pg.DatabaseError && /^(42|3F)/.test(error.code ?? ''))) throw error
     throw new OperatorError(
@@ -95,6 +99,11 @@ export async function prepareDatabase(
     await pool.end()
   }
 }
+
+const givenUp = ({ message }: Error): OperatorError =>
+  new OperatorError(
+    `The database gave up this start: ${message}. It stood still for some seconds, or was kept waiting, as by a keys retire that counts what needs a key: start it again.`,
+  )
 
 /** What a start writes with its keys, once they are proved. */
 async function write(

@@ -24,26 +24,33 @@ export async function dropProof(db: Connection, name: string): Promise<void> {
   await db.query('delete from key_checks where name = $1', [name])
 }
 
-/** Until the transaction ends nobody else keeps a proof. */
+/** Sessions that begin wait for these locks, whoever holds them: the server ends a holder that stands still, before they give up. */
+const holdBriefly = `set local idle_in_transaction_session_timeout = '3s'`
+const waitSeconds = 4
+
+/** Until the transaction ends nobody else keeps a proof. Who waits for it, and all the while it is held, keeps others waiting: not for long. */
 export async function lockProofs(db: Connection): Promise<void> {
-  await db.query('lock table key_checks in share row exclusive mode')
+  await db.query(
+    `${holdBriefly}; set local lock_timeout = '3s'; set local statement_timeout = '30s'; lock table key_checks in share row exclusive mode`,
+  )
 }
 
 const lockName = (name: string) => `hashtextextended('key ${name}', 0)`
 
 /** Until the transaction ends no session begins that writes with the key. */
 export async function lockKey(db: Connection, name: string): Promise<void> {
-  await db.query(`select pg_advisory_xact_lock(${lockName(name)})`)
+  await db.query(`${holdBriefly}; select pg_advisory_xact_lock(${lockName(name)})`)
 }
 
 /**
- * The proofs for a session that will write with keys of these names, our own names: when whoever keeps one or retires one of these has ended. One question, because
- * every session asks it; it writes nothing.
+ * The proofs for a session that will write with keys of these names, our own names: when whoever keeps one or retires one of these has ended, which is not waited for
+ * long. One question, because every session asks it; it writes nothing.
  */
 export async function awaitProofs(session: Connection, names: readonly string[]): Promise<Proof[]> {
   const answers = (await session.query(
     [
       'begin isolation level read committed',
+      `set local lock_timeout = '${waitSeconds}s'`,
       'lock table key_checks in row exclusive mode',
       ...names.toSorted().map(name => `select pg_advisory_xact_lock_shared(${lockName(name)})`),
       'select name, proof from key_checks',

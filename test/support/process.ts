@@ -82,13 +82,18 @@ function prepareCluster({ DATA_DIR: folder, DATABASE_URL: url, MODE: mode }: Rea
 }
 
 /** Starts `src/main.ts` and waits until it is ready; rejects with what it printed when it ends before. */
-export async function startProcess(environment: Readonly<Record<string, string>>): Promise<Started> {
+/** `began`: is given the process before it is ready. */
+export async function startProcess(
+  environment: Readonly<Record<string, string>>,
+  began: (child: ChildProcess) => void = () => {},
+): Promise<Started> {
   prepareCluster(environment)
   const child = spawn(process.execPath, ['--min-semi-space-size=16', 'src/main.ts'], {
     cwd: project,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  began(child)
   let text = ''
   const ended = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
   await new Promise<void>((ready, failed) => {
