@@ -41,12 +41,11 @@ export type Searches = {
 }
 
 export function makeSearches(parts: PaymentParts): Searches {
-  const { database } = parts
-  const { searches, lookups } = database.turns
   /** Where a search is read, and in whose turn. Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure. */
   const placeOf = (tokenId: string, { merchantId, id, merchantTransactionId }: Search): ReadingPlace => {
+    const { database } = parts
     const isNamed = id !== undefined || merchantTransactionId !== undefined
-    const turns = isNamed ? lookups : searches
+    const turns = isNamed ? database.turns.lookups : database.turns.searches
     const db = isNamed ? database.lookups : database.reporting
     return { db, merchantId, inTurn: work => turns(tokenId, merchantId, work).catch(tooMany) }
   }
