@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type pg from 'pg'
 import { checkNotifications } from '../src/notifications/deliveries/check.ts'
+import { type Deliver, startDelivering } from '../src/notifications/deliveries/deliver.ts'
 import type { DeliveryAttempt, LeasedDelivery } from '../src/notifications/deliveries/delivery.ts'
 import {
   attemptLane,
@@ -23,9 +24,12 @@ import {
 } from '../src/notifications/deliveries/store.ts'
 import { giveUpOwed } from '../src/notifications/endpoints/endpoint.ts'
 import { beforeAllWaiting, giveUpNext, isOwedAny, listClosedOwed } from '../src/notifications/endpoints/store.ts'
+import type { NotificationParts } from '../src/notifications/parts.ts'
 import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
+import type { CallResult } from '../src/platform/egress/call.ts'
+import { makeLog } from '../src/platform/log.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { lockWaiters } from './support/locks.ts'
@@ -170,6 +174,55 @@ test('a merchant has a share of what is under way, whose parts its endpoints hav
   } finally {
     for (const { merchantId } of [many, ...others])
       await pool.query(`delete from deliveries where merchant_id = $1`, [merchantId])
+  }
+})
+
+test('who answers slowly keeps few places, who says nothing one, and that one is none of its merchant’s', async () => {
+  const merchant = await owed(0)
+  const add = async (count: number): Promise<string> => {
+    const id = randomUUID()
+    await pool.query(
+      `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at, activated_at, emitted)
+       values ($1, $2, 'webhook', 'http://127.0.0.1:9/', '\\x00', 'active', now(), now(), $3)`,
+      [merchant.merchantId, id, count],
+    )
+    await pool.query(
+      `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
+       select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() - interval '1 hour' from generate_series(1, $4) at`,
+      [merchant.merchantId, id, merchant.paymentId, count],
+    )
+    return id.replaceAll('-', '')
+  }
+  const calls = new Map<string, ((called: CallResult) => void)[]>()
+  const of = (id: string) => calls.get(id) ?? []
+  const parts = { database: { work: pool }, clock: systemClock, log: makeLog('silent') } as unknown as NotificationParts
+  const deliver: Deliver = ({ endpointId }) =>
+    new Promise(resolve => calls.set(endpointId, [...(calls.get(endpointId) ?? []), resolve]))
+  const end = (id: string, called: CallResult) => {
+    for (const answer of calls.get(id)?.splice(0) ?? []) answer(called)
+  }
+  const delivering = startDelivering(parts, deliver, false, () => true)
+  try {
+    const slow = await add(60)
+    await eventually(async () => of(slow).length === 16, 'sixteen at once')
+    end(slow, { status: 200, answer: '', milliseconds: 5001 })
+    await eventually(async () => of(slow).length === 4, 'four')
+    // Forty-eight of a merchant, whatever four others hold; and one more for each that says nothing.
+    const silent = await add(60)
+    await eventually(async () => of(silent).length === 16, 'sixteen at once')
+    end(silent, { failure: 'no answer in time', answer: '', milliseconds: 30_000 })
+    await eventually(async () => of(silent).length === 1, 'one')
+    const quick = [await add(30), await add(30), await add(30)]
+    const underWay = () => quick.reduce((sum, id) => sum + of(id).length, 0)
+    await eventually(async () => underWay() === 44, 'all places but the four')
+    assert.deepEqual([of(slow).length, of(silent).length], [4, 1])
+    end(slow, { status: 200, answer: '', milliseconds: 4999 })
+    await eventually(async () => of(slow).length > 0 && of(slow).length + underWay() === 48, 'what is free is taken')
+  } finally {
+    const stopped = delivering.stop()
+    for (const id of calls.keys()) end(id, { status: 200, answer: '', milliseconds: 1 })
+    await stopped
+    await pool.query('delete from deliveries where merchant_id = $1', [merchant.merchantId])
   }
 })
 

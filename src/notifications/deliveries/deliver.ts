@@ -143,7 +143,7 @@ export function startDelivering(
       const called = await deliver(delivery)
       // No answer at all halves the room, down to one call at a time, a slow one down to a few; answers open it again.
       const least = called?.status === undefined ? 1 : called.milliseconds > slowMilliseconds ? roomOfSlow : undefined
-      lane.most = least === undefined ? Math.min(roomMost, lane.most + 1) : Math.max(least, Math.min(lane.most, lane.most >> 1))
+      lane.most = least === undefined ? Math.min(roomMost, lane.most + 1) : Math.max(least, lane.most >> 1)
     } catch (error) {
       if (!stopped)
         parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
