@@ -120,7 +120,8 @@ describe('a capture file', () => {
     assert.deepEqual(amountsOf(one), [[4000, 900]])
     const said = takeCaptures(one.host.ledger, one.text(), '423930')
     assert.deepEqual(booked(one), [4000, 900])
-    assert.equal([...one.host.ledger.entries()].find(({ line }) => line.kind === 'hold')!.held, 0n, 'the rest is released')
+    const held = () => [...one.host.ledger.entries()].find(({ line }) => line.kind === 'hold')!.held
+    await eventually(async () => held() === 0n, 'the rest is released')
     const told: string[] = []
     assert.ok(!('broken' in (await acknowledge(one, said, (at, { kind }) => told.push(`${at} ${kind}`)))))
     assert.deepEqual(told, ['2 recorded', '3 recorded'])
