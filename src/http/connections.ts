@@ -21,7 +21,7 @@ export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Of what proxies pass on there may be more. */
-export const smallPiecesMost = { network: 8192, proxy: 65_536 }
+const smallPiecesMost = { network: 8192, proxy: 65_536 }
 const pieceBytesLeast = 256
 /** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
@@ -180,6 +180,7 @@ export function watchConnections(
    * somebody of the same network, or of one with fewer connections. */
   function whoGoes(newcomer: readonly string[], isCrowd: boolean): Socket | undefined {
     const now = clock.elapsed()
+    const own = crowdOf(newcomer)
     const crowds = new Map<string, number>()
     const ofNetworks = new Map<string, Candidate>()
     for (const [socket, one] of connections) {
@@ -189,7 +190,7 @@ export function watchConnections(
       crowds.set(network, crowd)
       const isUntaken = isOwed(one)
       const since = isUntaken ? stuckSince : idleSince
-      if (since === undefined || (isUntaken && network !== newcomer[0] && crowd <= crowdOf(newcomer))) continue
+      if (since === undefined || (isUntaken && network !== newcomer[0] && crowd <= own)) continue
       const found = ofNetworks.get(network)
       const isFirst = !found || (found.isUntaken === isUntaken ? since < found.since : found.isUntaken)
       if (isFirst) ofNetworks.set(network, { socket, since, isUntaken })
