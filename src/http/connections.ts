@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
+import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { endParsing, stopParsing } from '../platform/parsing.ts'
 
@@ -147,7 +148,7 @@ export function watchConnections(
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    for (const each of around) add(fromNetwork, each, 1)
+    for (const each of around) addTo(fromNetwork, each, 1)
     socket.once('close', () => forget(socket))
     return one
   }
@@ -160,14 +161,14 @@ export function watchConnections(
     one.bytes = 0
     one.bodies.clear() // those who wait for their turn hold the connection
     for (const incoming of one.unfinished.keys()) answered(one, incoming)
-    for (const each of one.around) add(fromNetwork, each, -1)
+    for (const each of one.around) addTo(fromNetwork, each, -1)
   }
 
   function answered(one: OpenConnection, incoming: IncomingMessage): void {
     const bytes = one.unfinished.get(incoming)
     if (bytes === undefined) return
     one.unfinished.delete(incoming)
-    add(unfinishedOf, one.network, -1)
+    addTo(unfinishedOf, one.network, -1)
     bytesUntaken -= bytes
     one.untakenSince = clock.elapsed()
   }
@@ -203,7 +204,7 @@ export function watchConnections(
   function mostHeld(heldBy: (one: OpenConnection) => number, since: (one: OpenConnection) => number): Socket {
     const now = clock.elapsed()
     const held = new Map<string, number>()
-    for (const one of connections.values()) for (const network of one.around) add(held, network, heldBy(one))
+    for (const one of connections.values()) for (const network of one.around) addTo(held, network, heldBy(one))
     let most: { readonly socket: Socket; readonly together: number; readonly own: number } | undefined
     for (const [socket, one] of connections) {
       const together = Math.max(...one.around.map(network => (held.get(network) ?? 0) / networkShare(network)))
@@ -274,7 +275,7 @@ export function watchConnections(
         return false
       }
       one.unfinished.set(incoming, 0)
-      add(unfinishedOf, network, 1)
+      addTo(unfinishedOf, network, 1)
       outgoing.on('drain', () => {
         one.stuckSince = undefined
         one.untakenSince = clock.elapsed()
@@ -330,10 +331,3 @@ export function watchConnections(
 
 const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
   [remoteAddress, remotePort, localAddress, localPort].join(' ')
-
-/** Counts of nothing are forgotten. */
-function add(counts: Map<string, number>, name: string, by: number): void {
-  const sum = (counts.get(name) ?? 0) + by
-  if (sum === 0) counts.delete(name)
-  else counts.set(name, sum)
-}

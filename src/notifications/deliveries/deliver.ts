@@ -2,6 +2,7 @@
 // as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else, nor does a merchant with many.
 
 import { withStatusPath } from '../../contract/statusPath.ts'
+import { addTo } from '../../platform/counts.ts'
 import { type Repetition, repeat } from '../../platform/due/repeat.ts'
 import { type Call, type CallResult, isAcknowledged } from '../../platform/egress/call.ts'
 import { closeEndpoint, giveUpOwed, secretsOf } from '../endpoints/endpoint.ts'
@@ -138,7 +139,7 @@ export function startDelivering(
     lane.running += 1
     // The one call that tries a silent endpoint takes no place of the others of its merchant.
     const by = lane.most > 1 ? 1 : 0
-    ofMerchants.set(delivery.merchantId, (ofMerchants.get(delivery.merchantId) ?? 0) + by)
+    addTo(ofMerchants, delivery.merchantId, by)
     try {
       const called = await deliver(delivery)
       // No answer at all halves the room, down to one call at a time, a slow one down to a few; answers open it again.
@@ -149,9 +150,7 @@ export function startDelivering(
         parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
     } finally {
       lane.running -= 1
-      const left = (ofMerchants.get(delivery.merchantId) ?? 0) - by
-      if (left > 0) ofMerchants.set(delivery.merchantId, left)
-      else ofMerchants.delete(delivery.merchantId)
+      addTo(ofMerchants, delivery.merchantId, -by)
       delivering?.hurry() // there is room again
       if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
     }

@@ -1,6 +1,7 @@
 // The worker loop: takes due work and runs its handler; what takes long keeps one place of a few, and delays no other. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
 import type { Clock, Timer } from '../clock.ts'
+import { addTo } from '../counts.ts'
 import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
 import type { Silences } from './silence.ts'
@@ -141,11 +142,7 @@ function countOf(): { readonly counts: ReadonlyMap<string, number>; add(name: st
   const counts = new Map<string, number>()
   return {
     counts,
-    add(name, by) {
-      const left = (counts.get(name) ?? 0) + by
-      if (left === 0) counts.delete(name)
-      else counts.set(name, left)
-    },
+    add: (name, by) => addTo(counts, name, by),
   }
 }
 
