@@ -335,6 +335,24 @@ describe('log-ins that failed', () => {
       details: JSON.parse(row.details),
     }))
 
+  it('leave a place to the next from there that a failing database did not keep, who waits no more than the first', async () => {
+    const moment = Date.now()
+    let errors = 0
+    const failures = limitFailures(pool, { keys: testKeys, clock: patient }, () => errors++)
+    const [token, user] = ['9'.repeat(32), 'c'.repeat(16)]
+    const waits = (address: string) =>
+      failures.mustWait(token, address, () => ({ address, credential: 'd'.repeat(16), user }), moment)
+    await pool.query('alter table known_places rename to elsewhere')
+    assert.equal(waits('192.0.2.7'), false)
+    await eventually(async () => errors === 1, 'it was not kept')
+    await pool.query('alter table elsewhere rename to known_places')
+    for (let at = 0; at < 70; at++) await failures.count({ address: `198.51.100.${at}`, credential: `${at}`, user }, moment)
+    assert.deepEqual(['192.0.2.7', '192.0.2.8'].map(waits), [false, true])
+    const kept = () => pool.query('select 1 from known_places where token_id = $1', [token])
+    await eventually(async () => (await kept()).rowCount === 1, 'it is kept')
+    await pool.query('delete from log_in_failures; delete from known_places')
+  })
+
   it('of others shut out no password where it came from before: at any process, and after any start', async () => {
     const moment = Date.now() // places are kept by the time of the machine
     const limits = () => limitFailures(pool, { keys: testKeys, clock: patient }, error => assert.fail(error))

@@ -52,6 +52,42 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
   return { connections, socketFrom, begin }
 }
 
+describe('small pieces of bodies in one second', () => {
+  const standing = { ...systemClock, every: () => ({ cancel() {} }) }
+  const share = Math.floor(8192 / (1 - 1 / 256))
+  const ofAll = Math.floor(65_536 / (1 - 1 / 256))
+  /** How many of one byte are taken, `each` of every caller's connection, each of which ends with the first that is not. */
+  function takenOf(callers: readonly string[], each: number, proxy?: string): number {
+    const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1', standing)
+    let taken = 0
+    for (const caller of callers) {
+      const socket = socketFrom(proxy ?? caller)
+      for (let at = 0; at < each && connections.takes(socket, 1, () => caller); at++) taken++
+    }
+    connections.stop()
+    return taken
+  }
+  const networks = (count: number, written: (at: number) => string) => Array.from({ length: count }, (_, at) => written(at))
+
+  it('are so many of a network, with twice and four times as many of those around it', () => {
+    assert.equal(takenOf(['192.0.2.7'], share + 9), share)
+    assert.equal(takenOf(['192.0.2.7', '192.0.2.7', '192.0.2.8'], share + 9), 2 * share)
+    const small = networks(20, at => `2001:db8:1:${(0x1200 + at).toString(16)}::7`)
+    assert.ok(Math.abs(takenOf(small, share) - 2 * share) <= 20)
+    const wide = networks(20, at => `2001:db8:1:${(at << 8).toString(16)}::7`)
+    assert.ok(Math.abs(takenOf(wide, share) - 4 * share) <= 20)
+    assert.equal(takenOf(['2001:db8:1::7', '2001:db8:2::7', '2001:db8:3::7'], share), 3 * share)
+  })
+
+  it('are as many of a caller behind a proxy, and of all of these together more', () => {
+    assert.equal(takenOf(['192.0.2.7', '192.0.2.7', '192.0.2.8'], share + 9, '10.0.0.1'), 2 * share)
+    const callers = networks(20, at => `192.0.2.${at}`)
+    assert.ok(Math.abs(takenOf(callers, share, '10.0.0.1') - ofAll) <= 20)
+    // One that names nobody speaks for all.
+    assert.equal(takenOf(['10.0.0.1'], ofAll + 9, '10.0.0.1'), ofAll)
+  })
+})
+
 describe('connections', () => {
   it('whose requests do not come whole make room for everybody else, those of the largest crowd first', () => {
     const { connections, socketFrom, begin } = makeWatch()

@@ -268,6 +268,8 @@ describe('a server that', () => {
     assert.equal(after.made, after.delivered + after.scheduled + after.givenUp)
     await setReceiptFiles({})
     assert.equal(await retryReceipts({ ...parts, keys: testKeys }, sandbox.merchantId, ended), 2)
+    // The gateway's own worker has no key to log in with.
+    await gateway.pool.query(`delete from due_work where kind = 'receiptFiles'`)
     const { rows: told } = await gateway.pool.query(
       `select replace(entity_id::text, '-', '') as entity, details::jsonb as details from audit where action = 'filesOwedAgain'`,
     )
@@ -275,6 +277,55 @@ describe('a server that', () => {
     await work()
     assert.ok(there().includes(`receipts_${sandbox.merchantId}_${ended}.csv`))
     assert.deepEqual([(await counts()).scheduled, await openCases()], [0, 0])
+  })
+
+  it('is given up, and delivered, together with what its case says', async () => {
+    const fails = (of: string) =>
+      gateway.pool.query(`create function fail() returns trigger language plpgsql as $$ begin raise exception 'no cases now'; end $$;
+        create trigger fails before ${of} on operator_cases for each row execute function fail()`)
+    const standing = async () => {
+      const { scheduled, givenUp, delivered } = await counts()
+      return { scheduled, givenUp, delivered, cases: await openCases() }
+    }
+    await setReceiptFiles({ port: 1 })
+    await endDay()
+    const owed = await standing()
+    now += 7 * dayMilliseconds + 60_000
+    await fails('insert')
+    await assert.rejects(work(), /no cases now/)
+    const { givenUp, cases } = await standing()
+    assert.deepEqual([givenUp, cases], [owed.givenUp, 0])
+    await gateway.pool.query('drop function fail cascade')
+    await work()
+    assert.equal((await standing()).givenUp, owed.givenUp + owed.scheduled)
+    assert.equal(await openCases(), owed.scheduled)
+    await setReceiptFiles({})
+    await oweAgain(gateway.pool, sandbox.merchantId, receiptSource, '2030-01-01', now)
+    await fails('update')
+    await assert.rejects(work(), /no cases now/)
+    assert.equal(await openCases(), owed.scheduled)
+    assert.equal((await standing()).delivered, owed.delivered)
+    await gateway.pool.query('drop function fail cascade')
+    await work()
+    const { delivered, ...open } = await standing()
+    assert.deepEqual(open, { scheduled: 0, givenUp: 0, cases: 0 })
+    assert.ok(delivered > owed.delivered)
+  })
+
+  it('that another delivered meanwhile has no case', async () => {
+    server.odd.set('OPEN', (channel, id) => {
+      const delivered = `update owed_files set outcome = 'delivered', ended_at = now() where outcome is null`
+      void gateway.pool.query(delivered).then(() => channel.status(id, 4, 'no room'))
+    })
+    await setReceiptFiles({ port: 1 })
+    await endDay()
+    await setReceiptFiles({})
+    now += 7 * dayMilliseconds + 60_000 // it was the last attempt
+    await work()
+    server.odd.clear()
+    assert.equal(await openCases(), 0)
+    await work()
+    assert.deepEqual([(await counts()).scheduled, (await counts()).givenUp, await openCases()], [0, 0, 0])
   })
 
   it('is on an address where nobody is called for a merchant is not called', async () => {

@@ -130,7 +130,12 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       const isKnown = known !== undefined && hashes.some(hash => known.has(hash.toString('base64')))
       if (!isKnown && failuresOf(attempt()).some(usedUp)) return true
       rememberPlace(cameBefore, tokenId, network)
-      kept({ tokenId, hash: hashes[0]! }).catch(failed)
+      kept({ tokenId, hash: hashes[0]! }).catch(error => {
+        // The next from there is let in as this one, and tries to keep it again.
+        rememberPlace(knownPlaces, tokenId, hashes[0]!.toString('base64'))
+        cameBefore.get(tokenId)?.delete(network)
+        failed(error)
+      })
       return false
     },
     async learn(now) {

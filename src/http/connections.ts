@@ -21,7 +21,7 @@ export const networkUnfinishedMost = 1024
 export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
-/** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Of what proxies pass on there may be more. */
+/** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Proxies pass on more, of several callers. */
 const smallPiecesMost = { network: 8192, proxy: 65_536 }
 const pieceBytesLeast = 256
 /** Where answers are owed to all; and requests of one connection one after the other. */
@@ -47,8 +47,9 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** One more piece of a body has come. False = too many small ones of its network in this second: the connection is closed. */
-  takes(socket: Socket, bytes: number): boolean
+  /** One more piece of a body has come, sent by `caller`, who is another than the socket's end behind a proxy. False = too many small ones of his network in this
+   * second: the connection is closed. */
+  takes(socket: Socket, bytes: number, caller: () => string): boolean
   /** So many bytes of its body have come, or will not be needed. */
   keeps(incoming: IncomingMessage, bytes: number): void
   /** Its body has come whole, and is kept until it begins. */
@@ -127,10 +128,11 @@ export function watchConnections(
     }
   })
 
+  /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
+  const aroundOf = (address: string): readonly string[] => (isShared(address) ? [''] : networksAround(address))
+
   function opened(socket: Socket): OpenConnection {
-    const address = socket.remoteAddress ?? ''
-    // All callers of a proxy come from its network: what they have together says nothing of one of them.
-    const around = isShared(address) ? [''] : networksAround(address)
+    const around = aroundOf(socket.remoteAddress ?? '')
     const network = around[0]!
     const ofNetwork = fromNetwork.get(network) ?? 0
     const isCrowd = network !== '' && ofNetwork >= networkConnectionsMost
@@ -288,15 +290,19 @@ export function watchConnections(
       return true
     },
     answers,
-    takes(socket, bytes) {
-      const network = connections.get(socket)?.network
-      if (network === undefined) return false
+    takes(socket, bytes, caller) {
+      const one = connections.get(socket)
+      if (!one) return false
       if (bytes >= pieceBytesLeast) return true
-      const small = (smallPieces.get(network) ?? 0) + 1 - bytes / pieceBytesLeast
-      smallPieces.set(network, small)
-      if (small <= (network === '' ? smallPiecesMost.proxy : smallPiecesMost.network)) return true
-      endParsing(socket)
-      return false
+      const around = one.network === '' ? new Set(['', ...aroundOf(caller())]) : one.around
+      let isOver = false
+      for (const network of around) {
+        const small = (smallPieces.get(network) ?? 0) + 1 - bytes / pieceBytesLeast
+        smallPieces.set(network, small)
+        isOver ||= small > (network === '' ? smallPiecesMost.proxy : smallPiecesMost.network * networkShare(network))
+      }
+      if (isOver) endParsing(socket)
+      return !isOver
     },
     keeps,
     waits(incoming, body) {

@@ -98,7 +98,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
     const most = destination.route?.callers === 'browser' ? browserBodyMax : bodyMax
-    readBody(incoming, destination.route?.bodyMax ?? most, connections, bytes => {
+    readBody(incoming, callerOf, destination.route?.bodyMax ?? most, connections, bytes => {
       const request = requestOf(incoming, target, number)
       const isTooLarge = bytes === undefined
       const begin = () => {
@@ -249,11 +249,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       headers: incoming.headers as Request['headers'],
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
-      address: addressOf(
-        incoming.socket.remoteAddress ?? '',
-        incoming.headers['x-forwarded-for'] as string,
-        options.trustedProxies,
-      ),
+      address: callerOf(incoming),
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,
@@ -262,6 +258,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       seen: {},
     }
   }
+
+  const callerOf = ({ socket, headers }: IncomingMessage): string =>
+    addressOf(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string, options.trustedProxies)
 
   const schemeOf = (incoming: IncomingMessage) => (options.tls || isForwardedTls(incoming) ? 'https' : 'http')
   const isForwardedTls = ({ socket, headers }: IncomingMessage): boolean =>
@@ -357,6 +356,7 @@ function* inPieces(body: string | Buffer): Generator<Buffer> {
  * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
+  callerOf: (incoming: IncomingMessage) => string,
   bodyMax: number,
   { keeps, takes, waits }: Connections,
   done: (bytes: number | undefined) => void,
@@ -364,10 +364,15 @@ function readBody(
   let body: Buffer = Buffer.alloc(0)
   let length = 0
   let over = false
+  let caller: string | undefined
+  const whose = (): string => {
+    caller ??= callerOf(incoming)
+    return caller
+  }
   incoming.on('data', (chunk: Buffer) => {
     const at = length
     length += chunk.length
-    if (at > 0 && !takes(incoming.socket, chunk.length)) return
+    if (at > 0 && !takes(incoming.socket, chunk.length, whose)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return

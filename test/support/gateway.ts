@@ -9,7 +9,7 @@ import { inTransaction } from '../../src/platform/database/connect.ts'
 import type { Log } from '../../src/platform/log.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { startGateway } from '../../src/start/serve.ts'
-import { type Keys, keepKeys, makeKeys } from '../../src/vault/keys.ts'
+import { type Keys, keepKeys, makeKeys, readKeysInUse } from '../../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase, testPool } from './database.ts'
 import { type Wire, wireTo } from './wire.ts'
 
@@ -126,6 +126,8 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
       },
       async restart(keys?: Keys) {
         await running.stop()
+        // The server ends sessions a moment after they are gone: those of keys that another does not hold are in its way.
+        if (keys) await eventually(async () => (await readKeysInUse(pool)).length === 0, 'its sessions are gone')
         running = await start(alone, keys)
       },
       async stop() {

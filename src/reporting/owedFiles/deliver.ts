@@ -4,6 +4,7 @@
 import { type CaseKind, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
+import { inTransaction } from '../../platform/database/connect.ts'
 import type { OpenSftp } from '../../platform/sftp/open.ts'
 import type { SftpPlace } from '../../platform/sftp/server.ts'
 import { SftpError } from '../../platform/sftp/sftp.ts'
@@ -106,8 +107,7 @@ async function deliverAll(parts: OwedParts, of: OwedSource, owed: readonly OwedF
         }
         const records = await deliver().catch((error: Error) => fail(file, error).then(() => 'failed' as const))
         if (records === 'failed') continue
-        await markDelivered(parts.database.work, file, records, parts.clock.real())
-        await closeSettled(parts.database.work, caseOf(of, file), parts.clock.real(), 'gateway', 'it was delivered')
+        await noteDelivered(parts, of, file, records)
         left.delete(file)
       }
     })
@@ -117,16 +117,26 @@ async function deliverAll(parts: OwedParts, of: OwedSource, owed: readonly OwedF
   return failed
 }
 
+// What becomes of a file and of the case about it is one step: a process may end at any moment, and another may look.
+
+const noteDelivered = ({ database, clock }: OwedParts, of: OwedSource, file: OwedFile, records: number): Promise<void> =>
+  inTransaction(database.work, async db => {
+    await markDelivered(db, file, records, clock.real())
+    await closeSettled(db, caseOf(of, file), clock.real(), 'gateway', 'it was delivered')
+  })
+
 /** Nothing when it was the last attempt. */
 async function noteFailure(parts: OwedParts, of: OwedSource, file: OwedFile, error: SftpError): Promise<OwedFile[]> {
   const { database, clock, log } = parts
   const { day, form } = file
   const now = clock.real()
   const isLast = now - file.madeAt > givenUpAfterDays * 24 * 60 * minute
-  await markFailed(database.work, file, error.message, isLast ? now : undefined)
   log.warn({ why: `${of.name(file)}: ${error.message}`, attempt: file.attempts + 1 }, 'a file could not be delivered')
-  if (isLast || error.about === 'identity')
-    await openCase(database.work, parts, { ...caseOf(of, file), details: { owner: of.ownerId, day, form, why: error.message } })
+  await inTransaction(database.work, async db => {
+    const isOwed = await markFailed(db, file, error.message, isLast ? now : undefined)
+    if (isOwed && (isLast || error.about === 'identity'))
+      await openCase(db, parts, { ...caseOf(of, file), details: { owner: of.ownerId, day, form, why: error.message } })
+  })
   return isLast ? [] : [{ ...file, attempts: file.attempts + 1 }]
 }
 

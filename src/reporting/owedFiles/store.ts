@@ -68,13 +68,14 @@ export async function markDelivered(db: Connection, file: OwedFile, records: num
   )
 }
 
-/** One attempt more; `endedAt`: it was the last. */
-export async function markFailed(db: Connection, file: OwedFile, failure: string, endedAt: number | undefined): Promise<void> {
-  await db.query(
+/** One attempt more; `endedAt`: it was the last. False when it is not owed any more: another was faster. */
+export async function markFailed(db: Connection, file: OwedFile, failure: string, endedAt: number | undefined): Promise<boolean> {
+  const { rowCount } = await db.query(
     `update owed_files set attempts = attempts + 1, failure = $5, ended_at = $6, outcome = case when $6::timestamptz is null then null else 'givenUp' end
       where ${one} and outcome is null`,
     [...keyOf(file), storableText(failure.slice(0, 500)), endedAt === undefined ? null : timeParameter(endedAt)],
   )
+  return rowCount === 1
 }
 
 /** What was given up is owed again, from a day on. How many that are. */
