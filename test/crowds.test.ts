@@ -1,7 +1,7 @@
 // Many at once: what a crowd of one caller may take from all others. Connections, bodies, requests under way, and looking at the same thing.
 
 import assert from 'node:assert/strict'
-import { EventEmitter, once } from 'node:events'
+import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
@@ -22,8 +22,9 @@ import type { HttpParts } from '../src/http/parts.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
-import { systemClock } from '../src/platform/clock.ts'
+import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { lookTogether } from '../src/platform/look.ts'
+import { ended } from './support/ended.ts'
 import { eventually, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 type FakeSocket = Socket & { closed: boolean }
@@ -53,7 +54,8 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
 }
 
 describe('small pieces of bodies in one second', () => {
-  const standing = { ...systemClock, every: () => ({ cancel() {} }) }
+  const never: Timer = { cancel() {}, unref: () => never }
+  const standing = { ...systemClock, every: () => never }
   const share = Math.floor(8192 / (1 - 1 / 256))
   const ofAll = Math.floor(65_536 / (1 - 1 / 256))
   /** How many of one byte are taken, `each` of every caller's connection, each of which ends with the first that is not. */
@@ -478,12 +480,7 @@ describe('requests of a token', () => {
     const size = 250 * 1024
     const request = `POST /v1/payments HTTP/1.1\r\nHost: ${new URL(gateway.baseUrl).host}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${size}\r\n\r\n${'a'.repeat(size)}`
     const sockets = Array.from({ length: 33 }, () => connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1'))
-    const closed = sockets.map(socket =>
-      once(
-        socket.on('error', () => {}),
-        'close',
-      ),
-    )
+    const closed = sockets.map(ended)
     for (const socket of sockets) for (let count = 0; count < unfinishedMost - 1; count++) socket.write(request)
     await Promise.race(closed)
     for (const socket of sockets) socket.destroy()
@@ -519,7 +516,7 @@ describe('requests of a token', () => {
         got += chunk
       })
       socket.write(request)
-      await once(socket, 'close')
+      await ended(socket)
       answered++
       return got
     })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { systemClock } from '../src/platform/clock.ts'
-import { connect } from '../src/platform/database/connect.ts'
+import { connect, poolNames } from '../src/platform/database/connect.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { commandLine, startProcess } from './support/process.ts'
@@ -66,6 +66,26 @@ describe('settings of a database', () => {
     } finally {
       await connected.close()
       await database.drop()
+    }
+  })
+
+  it('leave no answer unwritten; how far beyond the server it is written is theirs', async () => {
+    for (const [set, used] of [
+      ['off', 'on'],
+      ['local', 'local'],
+      ['remote_apply', 'remote_apply'],
+    ] as const) {
+      const database = await databaseWith(`synchronous_commit = ${set}`)
+      const connected = connect(database.connection, systemClock, error => assert.fail(error))
+      try {
+        for (const name of poolNames) {
+          const { rows } = await connected[name].query('show synchronous_commit')
+          assert.deepEqual(rows, [{ synchronous_commit: used }], name)
+        }
+      } finally {
+        await connected.close()
+        await database.drop()
+      }
     }
   })
 

@@ -11,6 +11,7 @@ import { makeLog } from '../src/platform/log.ts'
 import { type DemoShop, startDemoShop } from '../src/sandbox/demoShop/shop.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
+import { ended } from './support/ended.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { typeCard, visitShop } from './support/shop.ts'
 
@@ -47,7 +48,7 @@ describe('the demo shop', () => {
         got += chunk
       })
       socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
-      await once(socket, 'close')
+      await ended(socket)
       return got.slice(9, 12)
     }
     for (const target of ['//', '///x', '/%', '/nothing', 'http://[/'])
@@ -84,7 +85,7 @@ describe('the demo shop', () => {
     const many = connect(Number(new URL(waiting.url).port), '127.0.0.1').resume()
     many.on('error', () => {})
     many.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(500))
-    await once(many, 'close')
+    await ended(many)
     await eventually(async () => held.length > 0, 'the first of them asks the gateway')
     const asked = Array.from({ length: 31 }, () => fetch(waiting.url))
     await eventually(async () => held.length === 32, 'all of them ask the gateway, and none that stood behind the first')

@@ -12,6 +12,7 @@ import { networkConnectionsMost } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { serveMetrics } from '../src/platform/scrape.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
+import { ended } from './support/ended.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-handshakes-'))
@@ -112,7 +113,7 @@ it('figures are asked for once on a connection', { timeout: 120_000 }, async () 
   })
   const figures = await serveMetrics(() => reading, log, { port: 0, host: '127.0.0.1', token: undefined })
   const socket = connect(figures.port, '127.0.0.1').on('error', () => {})
-  const closed = once(socket, 'close')
+  const closed = ended(socket)
   socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2))
   await closed // while the first is not answered yet
   end('')

@@ -450,11 +450,14 @@ describe('a live gateway and its database', () => {
   let database: TestDatabase
   let live: Record<string, string>
   let strong: string
+  let printed: string
   before(async () => {
     database = await makeDatabase()
     strong = systemRandom.bytes(24).toString('hex')
     live = { ...good(), DATABASE_URL: databaseUrl(database.connection), DATA_DIR: join(folder, 'data'), SEED_FILE: seedFile({}) }
-    await (await startProcess(live)).stop()
+    const first = await startProcess(live)
+    printed = first.printed()
+    await first.stop()
   })
   after(() => database.drop())
 
@@ -476,7 +479,7 @@ describe('a live gateway and its database', () => {
     startProcess(environment).then(
       async started => assert.fail(`it started: ${await started.stop()}`),
       (error: Error) => {
-        assert.match(error.message, /^it ended with 1:\nTollgate cannot start\./)
+        assert.match(error.message, /^it ended with 1:\n(The server of the database has .*\n)?Tollgate cannot start\./)
         assert.doesNotMatch(error.message, /\n\s+at /)
         return error.message
       },
@@ -486,6 +489,13 @@ describe('a live gateway and its database', () => {
       (await pool.query('select * from entities order by id')).rows,
       (await pool.query('select * from access_tokens order by id')).rows,
     ])
+
+  it('says what of the server loses what was answered', async () => {
+    for (const name of ['fsync', 'full_page_writes']) {
+      const { rows } = await withPool(database.connection, pool => pool.query(`show ${name}`))
+      assert.equal(printed.includes(`The server of the database has ${name} off: `), rows[0][name] === 'off', name)
+    }
+  })
 
   it('a gateway that has forgotten its mode, and a command, are refused and change nothing', async () => {
     const before = await contents()

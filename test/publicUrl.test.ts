@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import type { OperatorError } from '../src/platform/errors.ts'
 import { callable } from '../src/platform/network.ts'
 import { readConfig } from '../src/start/config.ts'
+import { ended } from './support/ended.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { sandboxDeveloper, signedIn } from './support/office.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -136,7 +137,7 @@ async function redirectUrl(version: string, ...lines: string[]): Promise<string>
     got += text
   })
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  await once(socket, 'close')
+  await ended(socket)
   return /"url":"([^"]*)\/r\//.exec(got)?.[1] ?? got.split('\r\n')[0]!
 }
 

@@ -87,6 +87,7 @@ export async function prepareDatabase(
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
     await write(config, keys, connection, clock, random, say)
+    if (config.mode === 'live') for (const setting of await findUnsafe(pool)) say(setting)
     return { keys }
   } catch (error) {
     if (error instanceof pg.DatabaseError && isUnavailable(error)) throw givenUp(error)
@@ -149,6 +150,16 @@ async function refuseUnfit(pool: pg.Pool): Promise<void> {
       'A pooler stands before the database and gives a session to others between transactions (PgBouncer with pool_mode transaction or statement): ' +
         'time limits, prepared statements and notices of the gateway would be lost in it. Set pool_mode to session for this database, or name the server itself.',
     )
+}
+
+/** What of a server loses payments that were answered when its machine fails; what is said of each. */
+async function findUnsafe(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
+  )
+  return rows.map(
+    ({ name }) => `The server of the database has ${name} off: what was answered may be lost when its machine fails.`,
+  )
 }
 
 /** Whether what one connection says may reach another's session of the server: each must keep its own while the other one works. */

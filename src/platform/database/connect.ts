@@ -148,7 +148,8 @@ export function connect(
 /**
  * What our reading and our rules depend on, whatever a database or a role was set to. Where names are looked for comes first, and by PostgreSQL's own functions alone:
  * one of the same name and with closer types would be taken wherever it stands. PostgreSQL's own names go before all others, and a temporary table does not stand
- * before one of ours. Where there is no other place, nothing may be made: not for the session alone.
+ * before one of ours. Where there is no other place, nothing may be made: not for the session alone. What is answered is written: how far beyond this server, the operator
+ * decides.
  */
 const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg_catalog.concat_ws(', '::pg_catalog.text,
     (select coalesce(pg_catalog.string_agg(pg_catalog.quote_ident(name::pg_catalog.text), ', '::pg_catalog.text), 'pg_catalog'::pg_catalog.text) from pg_catalog.unnest(pg_catalog.current_schemas(false)) as name
@@ -157,7 +158,9 @@ const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg
   set session characteristics as transaction isolation level read committed;
   set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
   set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off; set quote_all_identifiers = off;
-  set gin_fuzzy_search_limit = 0`
+  set gin_fuzzy_search_limit = 0;
+  select pg_catalog.set_config('synchronous_commit', 'on', false)
+   where pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off'::pg_catalog.text`
 
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
