@@ -136,6 +136,14 @@ describe('the language', () => {
       assert.equal(languageOf(locale)?.code, code, locale)
   })
 
+  it('is looked for in the beginning of what is said', () => {
+    assert.equal(languageOf(`de${'-x'.repeat(5)}-AT`)?.locale, 'de-AT')
+    assert.equal(languageOf(`de${'-x'.repeat(5000)}-AT`)?.locale, 'de')
+    assert.equal(chooseLanguage(`${'xx,'.repeat(19)}de`).code, 'de')
+    assert.equal(chooseLanguage(`${'xx,'.repeat(20)}de`).code, 'en')
+    assert.equal(chooseLanguage(`de${';x'.repeat(5000)};q=0.1,fr;q=0.2`).code, 'de')
+  })
+
   it('is written from the right in Arabic alone', () =>
     assert.deepEqual(
       [...languages.values()].filter(({ direction }) => direction === 'rtl').map(({ code }) => code),

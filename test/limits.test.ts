@@ -2,7 +2,10 @@
 // authenticate, and the 72 hours of a reversal to the millisecond.
 
 import assert from 'node:assert/strict'
+import { BlockList } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { addressOf } from '../src/http/address.ts'
+import { cookieOf } from '../src/http/cookies.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { followersBytesMost, followersMost, refusalsMost } from '../src/payments/followUps/rules.ts'
@@ -148,6 +151,26 @@ describe('failed attempts to authenticate', () => {
     await check(read('192.0.2.9, 203.0.113.2', bad(1)), 403, '800.900.300')
   })
 
+  it('however much a caller writes in front of the proxies, the nearest hops alone are read', () => {
+    const trusted = new BlockList()
+    trusted.addSubnet('10.0.0.0', 8, 'ipv4')
+    let looks = 0
+    const counting = { check: (...given: Parameters<BlockList['check']>) => ++looks > 0 && trusted.check(...given) } as BlockList
+    const seen = (...hops: readonly string[]) => {
+      looks = 0
+      return addressOf('10.0.0.1', hops.join(', '), counting)
+    }
+    const proxies = (count: number) => Array<string>(count).fill('10.0.0.2')
+    assert.equal(seen(...Array<string>(7000).fill('1'), '192.0.2.7'), '192.0.2.7')
+    assert.ok(looks <= 2)
+    assert.equal(seen('192.0.2.7', ...proxies(31)), '192.0.2.7')
+    assert.equal(seen('192.0.2.7', ...proxies(32)), '10.0.0.1')
+    assert.equal(seen('192.0.2.7', ...proxies(1000)), '10.0.0.1')
+    assert.ok(looks <= 33)
+    assert.equal(seen('192.0.2.7', '', ' ', '192.0.2.8', ''), '192.0.2.8')
+    for (const odd of ['', ',', ', ,', 'unknown', '192.0.2.7, unknown', '192.0.2.7, _hidden']) assert.equal(seen(odd), '10.0.0.1')
+  })
+
   it('one user id may fail 60 times a minute from all addresses together, however the guess is sent', async () => {
     const userId = 'a merchant of our own'
     const guess = (at: number) => {
@@ -287,6 +310,22 @@ describe('failed attempts to authenticate', () => {
     for (const nonsense of ['unknown', '_hidden, 127.0.0.1', '192.0.2.10:4711', '[2001:db8::1]:80', '%', ',,'])
       await check(read(nonsense, good), 404, '700.400.580')
   })
+})
+
+it('a cookie is found wherever it stands among others', () => {
+  const found = (cookie?: string) => cookieOf({ headers: { cookie } as never }, 'ours')
+  for (const cookie of [
+    'ours=1',
+    'a=b; ours=1',
+    'a=b;ours=1;c',
+    'ours=1; ours=2',
+    ';; ours=1',
+    ' ours=1',
+    `${'a;'.repeat(7000)}ours=1`,
+  ])
+    assert.equal(found(cookie), '1', cookie.slice(0, 40))
+  for (const cookie of [undefined, '', ';', 'a=b', 'yours=1', 'a=ours=1', 'ours', `ours=${'1'.repeat(65)}`])
+    assert.equal(found(cookie), undefined, cookie?.slice(0, 40))
 })
 
 describe('the 72 hours of a reversal', () => {

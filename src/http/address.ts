@@ -3,16 +3,21 @@
 import { type BlockList, isIP, isIPv6 } from 'node:net'
 import { plainAddress } from '../platform/network.ts'
 
+/** Proxies that stand one behind the other; of what a caller adds in front of them nothing is read. */
+const hopsMost = 32
+
 /** The nearest address that is no trusted proxy. What a proxy wrote there instead of an address tells nothing: then it is the proxy's own. */
 export function addressOf(remote: string, forwardedFor: string | undefined, trusted: BlockList): string {
   if (!isListed(trusted, remote)) return plainAddress(remote)
-  const hops = (forwardedFor ?? '')
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-    .map(withoutPort)
-  const nearest = hops.findLast(hop => isIP(hop) === 0 || !isListed(trusted, hop))
-  return nearest !== undefined && isIP(nearest) !== 0 ? plainAddress(nearest) : plainAddress(remote)
+  let rest = forwardedFor ?? ''
+  for (let hop = 0; hop < hopsMost && rest !== ''; hop++) {
+    const comma = rest.lastIndexOf(',')
+    const nearest = withoutPort(rest.slice(comma + 1).trim())
+    rest = rest.slice(0, Math.max(comma, 0))
+    if (nearest === '' || isListed(trusted, nearest)) continue
+    return plainAddress(isIP(nearest) === 0 ? remote : nearest)
+  }
+  return plainAddress(remote)
 }
 
 export const isListed = (list: BlockList, address: string): boolean =>

@@ -7,9 +7,15 @@ const bytesMost = 64
 
 /** What the browser holds under a name, when it can be ours. */
 export function cookieOf({ headers }: Pick<Request, 'headers'>, name: string): string | undefined {
-  const found = (headers.cookie ?? '').split(/; */).find(one => one.startsWith(`${name}=`))
-  const value = found?.slice(name.length + 1)
-  return value !== undefined && Buffer.byteLength(value) <= bytesMost ? value : undefined
+  const { cookie = '' } = headers
+  for (let at = 0, end: number; at < cookie.length; at = end + 1) {
+    const next = cookie.indexOf(';', at)
+    end = next < 0 ? cookie.length : next
+    while (cookie[at] === ' ') at++
+    if (!cookie.startsWith(`${name}=`, at)) continue
+    const value = cookie.slice(at + name.length + 1, end)
+    return Buffer.byteLength(value) <= bytesMost ? value : undefined
+  }
 }
 
 /** For as long as the browser runs, unless `seconds` are given. */

@@ -80,9 +80,12 @@ export const english = languages.get('en')!
 /** What browsers and merchants call a language beside its code. */
 const aliases: Readonly<Record<string, string>> = { da: 'dk', sv: 'se', cs: 'cz', el: 'gr', zh: 'cn', nb: 'no', nn: 'no' }
 
+/** As they are at the longest, and some more. */
+const localeMost = 64
+
 /** The language of a locale: `de`, `de-AT`, `de_AT`, `zh-Hans-CN`, `dk`, `da-DK`; nothing of one that there is not. */
 export function languageOf(locale: string): Language | undefined {
-  const [name = '', ...rest] = locale.trim().split(/[-_]/)
+  const [name = '', ...rest] = locale.trim().slice(0, localeMost).split(/[-_]/)
   const code = name.toLowerCase()
   const found = languages.get(aliases[code] ?? code)
   const region = rest.find(part => /^[a-z]{2}$/i.test(part))
@@ -92,10 +95,9 @@ export function languageOf(locale: string): Language | undefined {
 /** The first language of `Accept-Language` that there is, by weight; English else. */
 export function chooseLanguage(accepted: string | undefined): Language {
   const wanted = (accepted ?? '')
-    .split(',')
-    .slice(0, 20)
+    .split(',', 20)
     .map(part => {
-      const [locale, ...rest] = part.split(';')
+      const [locale, ...rest] = part.slice(0, 2 * localeMost).split(';')
       const weight = Number(/q=([0-9.]+)/.exec(rest.join(';'))?.[1] ?? 1)
       return { language: languageOf(locale!), weight }
     })
