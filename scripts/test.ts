@@ -49,7 +49,7 @@ async function run(choices: readonly Choice[]): Promise<number> {
     const words = [
       '--test',
       '--min-semi-space-size=16',
-      '--test-concurrency=4',
+      '--test-concurrency=6',
       '--test-timeout=900000',
       ...patterns,
       ...options,

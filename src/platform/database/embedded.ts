@@ -127,7 +127,7 @@ function serverSettings({ cluster, socketFolder, binaries, account }: EmbeddedPl
     'checkpoint_timeout=15min',
     'wal_keep_size=512MB', // for a backup that takes a while: it wants what is written meanwhile
     'log_min_messages=log', // what the server does; a failing statement, whose values may be secret, is the gateway's to log
-    ...(fast ? ['fsync=off'] : []),
+    ...(fast ? ['fsync=off', 'max_connections=400'] : []), // for tests: many gateways at once
   ]
   // Not every build has lz4 in it. -C only reads the settings.
   const lz4 = [binaries.postgres, '-C', 'wal_compression', '-D', cluster, '-c', 'wal_compression=lz4']
