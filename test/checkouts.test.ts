@@ -2,6 +2,7 @@
 // answers that nobody heard. What counts is how many payments there are, and what the merchant reads.
 
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { attemptsMost } from '../src/checkouts/pay.ts'
 import { type ResultName, results } from '../src/contract/results/results.ts'
@@ -26,6 +27,7 @@ const other = {
   merchantId: '8a829400000000000000000000000001',
   entityId: '8a829400000000000000000000000002',
   narrowId: '8a829400000000000000000000000004',
+  openId: '8a829400000000000000000000000005',
   userId: '8a829400000000000000000000000003',
   password: 'another-merchants-password',
 }
@@ -48,6 +50,11 @@ const seed: Seed = {
               settings: { brands: ['MASTER', 'PAYPAL', 'VISA'], shopName: 'Corner shop', checkoutMinutesMost: 10_000 },
             },
             { id: other.narrowId, name: 'Narrow', settings: { statusReadsPerMinute: 2, requireCvvForRegistrations: true } },
+            {
+              id: other.openId,
+              name: 'Open and narrow',
+              settings: { statusReadsPerMinute: 2, statusReadsWithoutCredentials: true },
+            },
           ],
         },
       ],
@@ -435,6 +442,27 @@ describe('others', () => {
     )
     assert.equal(replies[2]!.body.result.code, '800.120.100')
     assert.ok(Number(replies[2]!.headers.get('retry-after')) > 0)
+  })
+  it('whoever reads without credentials takes no reading from the merchant, nor from another network', async () => {
+    const { id } = (await gateway.post('/v1/checkouts', narrow({ entityId: other.openId }), theirs)).body
+    const from = (localAddress: string) =>
+      new Promise<number | undefined>((done, failed) => {
+        http
+          .get(`${gateway.baseUrl}/v1/checkouts/${id}/payment`, { localAddress, agent: false }, response => {
+            response.resume()
+            done(response.statusCode)
+          })
+          .on('error', failed)
+      })
+    for (const [address, status] of [
+      ['127.0.0.2', 200],
+      ['127.0.0.2', 200],
+      ['127.0.0.2', 429],
+      ['127.0.0.3', 200],
+    ] as const)
+      assert.equal(await from(address), status, address)
+    const read = async () => (await gateway.get(`/v1/checkouts/${id}/payment`, { entityId: other.openId }, theirs)).status
+    assert.deepEqual([await read(), await read(), await read()], [200, 200, 429])
   })
   it('who tries out cards is stopped', async () => {
     const id = await create()

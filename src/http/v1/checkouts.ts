@@ -12,6 +12,7 @@ import type { Channel } from '../../merchants/directory.ts'
 import type { PaymentResponse } from '../../payments/execute.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
+import { networkOf } from '../../platform/network.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
 import { type Caller, hasCredentials, keptTo, sentForm } from '../authenticate.ts'
@@ -85,7 +86,9 @@ export const getCheckout =
     const entityId = admitted?.caller.entityId ?? channel?.id
     if (!checkout || !channel || (admitted && !channelFor(parts, checkout, admitted.caller, 'read')))
       return gone(parts, request, entityId)
-    const wait = admission.reads(id, channel.settings.statusReadsPerMinute, parts.clock.real())
+    // Whoever has seen the id may read where that alone opens it: he uses up nobody else's readings.
+    const reader = admitted ? 'its merchant' : networkOf(request.address)
+    const wait = admission.reads(`${id} ${reader}`, channel.settings.statusReadsPerMinute, parts.clock.real())
     if (wait > 0)
       return resultAnswer(parts, request, 429, 'tooManyReads', {
         entityId,
