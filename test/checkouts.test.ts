@@ -455,12 +455,13 @@ describe('others', () => {
           .on('error', failed)
       })
     for (const [address, status] of [
+      ['127.0.0.1', 200],
+      ['127.0.0.1', 200],
+      ['127.0.0.1', 429],
       ['127.0.0.2', 200],
-      ['127.0.0.2', 200],
-      ['127.0.0.2', 429],
-      ['127.0.0.3', 200],
     ] as const)
       assert.equal(await from(address), status, address)
+    // The merchant's server may stand in the same network.
     const read = async () => (await gateway.get(`/v1/checkouts/${id}/payment`, { entityId: other.openId }, theirs)).status
     assert.deepEqual([await read(), await read(), await read()], [200, 200, 429])
   })
