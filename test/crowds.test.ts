@@ -1,9 +1,9 @@
 // Many at once: what a crowd of one caller may take from all others. Connections, bodies, requests under way, and looking at the same thing.
 
 import assert from 'node:assert/strict'
-import { EventEmitter } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { EventEmitter, once } from 'node:events'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import net, { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -18,6 +18,7 @@ import {
   watchConnections,
 } from '../src/http/connections.ts'
 import { healthRoutes } from '../src/http/health.ts'
+import { listen } from '../src/http/listening.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
@@ -90,6 +91,37 @@ describe('small pieces of bodies in one second', () => {
   })
 })
 
+describe('newcomers', () => {
+  it('that come at once are taken in some turns of the event loop, not one in each', async () => {
+    const server = http.createServer()
+    let taken = 0
+    server.on('connection', () => taken++)
+    const { port, close } = await listen(server, 0, '127.0.0.1')
+    const many = Array.from({ length: 400 }, () => connect(port, '127.0.0.1'))
+    let turns = 0
+    for (; taken < many.length; turns++) await new Promise(setImmediate)
+    assert.ok(turns < 100, `${turns} turns`)
+    const closed = many.map(ended)
+    for (const socket of many) socket.destroy()
+    await Promise.all(closed)
+    await close()
+  })
+
+  it('are taken by one gateway of a port: another is refused as by any program', async () => {
+    const { port, close } = await listen(http.createServer(), 0, '127.0.0.1')
+    const taken = { code: 'EADDRINUSE', port }
+    await assert.rejects(listen(http.createServer(), port, '127.0.0.1'), taken)
+    await close()
+    const next = await listen(http.createServer(), port, '127.0.0.1')
+    assert.equal(next.port, port)
+    await next.close()
+    const plain = net.createServer().listen(port, '127.0.0.1')
+    await once(plain, 'listening')
+    await assert.rejects(listen(http.createServer(), port, '127.0.0.1'), taken)
+    plain.close()
+  })
+})
+
 describe('connections', () => {
   it('whose requests do not come whole make room for everybody else, those of the largest crowd first', () => {
     const { connections, socketFrom, begin } = makeWatch()
@@ -114,15 +146,33 @@ describe('connections', () => {
     connections.stop()
   })
 
-  it('that are owed answers stay, and so do those of a proxy while others can go', () => {
+  it('that are owed answers stay, and so do those of a proxy while a network has more than some of its callers', () => {
     const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
-    const proxied = Array.from({ length: connectionsMost - 2 }, () => socketFrom('10.0.0.1'))
-    const owed = socketFrom('192.0.2.1')
+    const crowd = Array.from({ length: 400 }, () => socketFrom('192.0.2.1'))
+    const proxied = Array.from({ length: connectionsMost - 400 }, () => socketFrom('10.0.0.1'))
+    const owed = crowd[0]!
     Object.assign(begin(owed), { complete: true })
-    const half = socketFrom('192.0.2.2')
-    begin(half)
-    socketFrom('192.0.2.3')
-    assert.deepEqual([owed.closed, half.closed, proxied.some(({ closed }) => closed)], [false, true, false])
+    const late = [socketFrom('192.0.2.3'), socketFrom('192.0.2.4')]
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    assert.deepEqual(
+      [owed, ...late].map(({ closed }) => closed),
+      [false, false, false],
+    )
+    assert.deepEqual([closed(crowd), closed(proxied)], [2, 0])
+    connections.stop()
+  })
+
+  it('of a proxy make room for those of a network that has few', () => {
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
+    const few = Array.from({ length: 10 }, () => socketFrom('192.0.2.1'))
+    begin(few[0]!)
+    const proxied = Array.from({ length: connectionsMost + 40 }, () => socketFrom('10.0.0.1'))
+    const late = socketFrom('192.0.2.2')
+    assert.deepEqual(
+      [...few, late].map(({ closed }) => closed),
+      Array(11).fill(false),
+    )
+    assert.equal(proxied.filter(({ closed }) => closed).length, 51)
     connections.stop()
   })
 

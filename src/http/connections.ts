@@ -15,6 +15,8 @@ export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
+/** What comes through trusted proxies is of so many callers at least: a network of its own with more connections than one of these goes before. */
+const callersOfProxies = 16
 /** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -177,9 +179,11 @@ export function watchConnections(
 
   /** Of a wide network as many as are of one address, by how many addresses it counts for. */
   const crowdOf = (around: readonly string[]): number =>
-    Math.max(...around.map(network => (fromNetwork.get(network) ?? 0) / networkShare(network)))
+    Math.max(
+      ...around.map(network => (fromNetwork.get(network) ?? 0) / (network === '' ? callersOfProxies : networkShare(network))),
+    )
 
-  /** Of the largest crowd, proxies last: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
+  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
    * somebody of the same network, or of one with fewer connections. */
   function whoGoes(newcomer: readonly string[], isCrowd: boolean): Socket | undefined {
     const now = clock.elapsed()
@@ -198,7 +202,7 @@ export function watchConnections(
       const isFirst = !found || (found.isUntaken === isUntaken ? since < found.since : found.isUntaken)
       if (isFirst) ofNetworks.set(network, { socket, since, isUntaken })
     }
-    const [first] = [...ofNetworks].sort(([a], [b]) => Number(a === '') - Number(b === '') || crowds.get(b)! - crowds.get(a)!)
+    const [first] = [...ofNetworks].sort(([a], [b]) => crowds.get(b)! - crowds.get(a)!)
     return first?.[1].socket
   }
 

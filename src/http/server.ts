@@ -20,6 +20,7 @@ import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { type Connections, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
+import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
 import type { Destination, Router } from './router.ts'
 import { fairTurns } from './turns.ts'
@@ -84,6 +85,7 @@ const headers = [
 
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
+  let entrance: Listening | undefined
   const turn = fairTurns(setImmediate)
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
@@ -310,18 +312,13 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   })
 
   return {
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(port, host, () => {
-          server.off('error', reject)
-          const address = server.address()
-          resolve(typeof address === 'object' && address ? address.port : port)
-        })
-      }),
+    async listen(port, host) {
+      entrance = await listen(server, port, host)
+      return entrance.port
+    },
     async close() {
       closing = true
-      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      const closed = entrance?.close()
       for (const stream of streams) stream.destroy()
       server.closeIdleConnections()
       connections.closeAll('unsecured')

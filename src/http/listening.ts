@@ -1,0 +1,60 @@
+// Where connections come in. The event loop takes one that waits of each listener in a turn: behind a crowd that opens and closes connections others would wait for as
+// many turns as it has, each as long as what the crowd asks. Many listeners of one port have many rows, among which the kernel shares out whoever comes.
+
+import cluster from 'node:cluster'
+import { once } from 'node:events'
+import net, { type Server } from 'node:net'
+
+export const listenersMost = 64
+
+export type Listening = { readonly port: number; close(): Promise<void> }
+
+/** Rejects as `listen` does, also when another process has the port in this way. A worker is given its connections by the primary, which does nothing else. */
+export async function listen(server: Server, port: number, host: string): Promise<Listening> {
+  const servers = [server]
+  const close = async () => {
+    await Promise.all(servers.map(one => new Promise<void>(closed => one.close(() => closed()))))
+  }
+  if (cluster.isWorker || !(await begin(server, port, host))) {
+    if (!server.listening) await listening(server, { port, host })
+    return { port: portOf(server), close }
+  }
+  while (servers.length < listenersMost) {
+    const more = Object.assign(net.createServer(), ofServer(server))
+    more.on('connection', socket => server.emit('connection', socket))
+    await listening(more, { port: portOf(server), host, reusePort: true })
+    more.on('error', error => server.emit('error', error))
+    servers.push(more)
+  }
+  return { port: portOf(server), close }
+}
+
+/** False where the system knows no such listeners. They would share the port with another gateway of the same user: it must be free before. */
+async function begin(server: Server, port: number, host: string): Promise<boolean> {
+  if (port !== 0) {
+    const first = await listening(net.createServer(), { port, host })
+    await new Promise(closed => first.close(closed))
+  }
+  try {
+    await listening(server, { port, host, reusePort: true })
+    return true
+  } catch (error) {
+    if (!['ENOTSUP', 'EINVAL', 'ENOPROTOOPT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    return false
+  }
+}
+
+async function listening(server: Server, options: net.ListenOptions): Promise<Server> {
+  server.listen(options)
+  await once(server, 'listening')
+  return server
+}
+
+const portOf = (server: Server): number => (server.address() as net.AddressInfo).port
+
+/** How a server makes its sockets: it keeps what it was made with. */
+function ofServer(server: Server): object {
+  const { allowHalfOpen, noDelay, highWaterMark } = server as Server &
+    Record<'allowHalfOpen' | 'noDelay' | 'highWaterMark', unknown>
+  return { allowHalfOpen, noDelay, highWaterMark }
+}
