@@ -149,11 +149,13 @@ it('a report of chargebacks, each line that became one, and the whole', async ()
   writeFileSync(report, ['report,line,type,acquirer,reference,amount,currency,reason,date', ...lines].join('\n'))
   await tollgate('chargebacks', 'import', report)
   const rows = await told()
+  const file = { kind: 'chargebackReport', name: 'north.csv' }
   assert.deepEqual(
     rows.map(row => [whoDid(row), row.details]),
     [
+      [`${me} actBegun`, { act: 'fileImported', ...file }],
       [`${me} chargebackRecorded`, { type: 'CB', referenceId: id, report: 'north-1', line: 1 }],
-      [`${me} fileImported`, { kind: 'chargebackReport', name: 'north.csv', noted: 0, recorded: 1, known: 0, refused: 1 }],
+      [`${me} fileImported`, { ...file, noted: 0, recorded: 1, known: 0, refused: 1, begun: rows[0]!.sequence }],
     ],
   )
 })

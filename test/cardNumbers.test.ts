@@ -7,7 +7,14 @@ import { after, before, describe, it, test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { standardBrands } from '../src/contract/brands.ts'
-import { beginningOf, maskCardNumbers, mayBeRepeated, withoutNumber } from '../src/contract/cardNumbers.ts'
+import {
+  beginningOf,
+  maskCardNumbers,
+  maskKeyed,
+  mayBeRepeated,
+  shortenCards,
+  withoutNumber,
+} from '../src/contract/cardNumbers.ts'
 import { type Form, readForm } from '../src/contract/form.ts'
 import { matches } from '../src/contract/formats.ts'
 import { formChecker } from '../src/contract/formCheck.ts'
@@ -171,7 +178,7 @@ describe('what is a card number', () => {
   })
 
   test('it is found beside other numbers, and they are left', () => {
-    assert.equal(mask(`12345 ${number} 05/34 123`), '12345 xxxxxxxxxxxx1486 05/34 123')
+    assert.equal(mask(`12345 ${number} 05/34 12345`), '12345 xxxxxxxxxxxx1486 05/34 12345')
     assert.equal(mask(`${number} ${number}`), 'xxxxxxxxxxxx1486 xxxxxxxxxxxx1486')
     assert.equal(mask(`a${number}b`), 'axxxxxxxxxxxx1486b')
   })
@@ -220,6 +227,10 @@ describe('what is a card number', () => {
       '④'.repeat(100_000),
       '⁴ '.repeat(60_000),
       '\u{1f10a}'.repeat(60_000),
+      'cvv '.repeat(30_000),
+      'cvv       number      '.repeat(6000),
+      `${number} ${'security code is '.repeat(7000)}`,
+      `${number} ${'05/34 '.repeat(20_000)}`,
     ]) {
       const { user } = process.cpuUsage()
       mask(text)
@@ -231,6 +242,93 @@ describe('what is a card number', () => {
   test('the log masks more: whatever has a right check digit', () => {
     for (const form of [...forms, '1234567812345670', `12345 ${number}`]) assert.match(scrub(`why ${form}.`), /\[card number\]/)
     assert.equal(scrub('5a11d0000000000000000000000000c1'), '5a11d0000000000000000000000000c1')
+  })
+})
+
+describe('what is a CVV', () => {
+  const beside = `4539 5787 6362 1486 05/34`
+  for (const [text, masked] of [
+    ['x cvv 942', 'x cvv xxx'],
+    ['CVV2: 9421', 'CVV2: xxxx'],
+    ['cvc2=942.', 'cvc2=xxx.'],
+    ['{"cardCvv" : "942"}', '{"cardCvv" : "xxx"}'],
+    ['the cvv is 942', 'the cvv is xxx'],
+    ['cvv%20942', 'cvv xxx'],
+    ['cvv ٩٤٢', 'cvv xxx'],
+    [`cvv${'-'.repeat(9)}942`, `cvv${'-'.repeat(9)}xxx`],
+  ] as const)
+    test(`${text}: by a name that means nothing else`, () => {
+      assert.equal(mask(text), masked)
+      assert.equal(mask(masked), masked)
+      assert.ok(!/942|٩/.test(shortenCards(text, standardBrands)))
+    })
+  for (const name of ['CVC', 'cvn', 'CID', 'csc', 'Security Code', 'verification value', 'código de segurança', 'cod. seguranca'])
+    test(`${name}: beside a card number, and not without one`, () => {
+      for (const [text, is] of [
+        [`${beside} ${name}: 942`, true],
+        [`${name} 942, ${number}`, true],
+        [`${name}: 942`, false],
+      ] as const) {
+        assert.equal(mask(text).includes('942'), !is, text)
+        assert.equal(shortenCards(text, standardBrands).includes('942'), !is, text)
+      }
+    })
+  test('three or four digits behind number, month and year are one, without a name', () => {
+    for (const text of [`${beside} 942`, `${number}|05|34|942`, `${number};12/2034;942`])
+      assert.match(mask(text), /1486\D+\d{2}\D\d{2,4}\Wxxx$/)
+    for (const text of [`${number} 942`, '05/34 942', `${number} 13/34 942`]) assert.ok(mask(text).includes('942'), text)
+  })
+  test('what stands on a magnetic stripe goes with the number', () => {
+    for (const [text, masked] of [
+      [`;${number}=34051010000000000000?`, ';xxxxxxxxxxxx1486=xxxxxxxxxxxxxxxxxxxx?'],
+      [`%B${number}^JONES/JANE^3405101000?`, '%Bxxxxxxxxxxxx1486^JONES/JANE^xxxxxxxxxx?'],
+      [`${number}=3405101`, 'xxxxxxxxxxxx1486=xxxxxxx'],
+      [`${number}=340510`, 'xxxxxxxxxxxx1486=340510'],
+      ['1234=34051010000000000000', '1234=34051010000000000000'],
+    ] as const)
+      assert.equal(mask(text), masked)
+  })
+  test('ordinary digits and words are left', () => {
+    for (const text of [
+      'room 942',
+      'Order 942 of 9421',
+      'cvv 94',
+      'cvv 94212',
+      'cvv checked, 942 left',
+      'xcvv 942',
+      `cvv${'-'.repeat(10)}942`,
+      'cvv 942nd',
+      'CVC 9421 Turismo',
+    ])
+      assert.deepEqual([mask(text), shortenCards(text, standardBrands)], [text, text])
+  })
+  test('the value of a free key is one by the last words of the key', () => {
+    for (const key of [
+      'cvv',
+      'CVV2',
+      'cvc',
+      'cvn',
+      'card.cvv',
+      'SHOPPER_cardCvc',
+      'cardcvv',
+      'cvv_code',
+      'securityCode',
+      'card_security_code',
+    ])
+      for (const [value, masked] of [
+        ['942', 'xxx'],
+        [' 9-421 ', ' x-xxx '],
+        ['%39421', 'xxxx'],
+        ['94', '94'],
+        ['94212', '94212'],
+        ['M', 'M'],
+        ['', ''],
+      ] as const)
+        assert.equal(maskKeyed(key, value, standardBrands), masked, `${key} ${value}`)
+    for (const key of ['code', 'cid', 'table', 'cvvResult', 'verificationCode', 'securityCodeSent', 'vcvv', 'orderNumber'])
+      assert.equal(maskKeyed(key, '942', standardBrands), '942', key)
+    assert.equal(maskKeyed('cvv', number, standardBrands), mask(number))
+    assert.equal(maskKeyed(undefined, '942', standardBrands), '942')
   })
 })
 
@@ -486,6 +584,57 @@ describe('through the interface', () => {
     assert.ok(!holdsNumber(await stored()))
     assert.ok(gateway.logged.some(line => line.includes('card numbers') && line.includes('giftCard.message')))
     assert.ok(!gateway.logged.some(holdsNumber))
+  })
+
+  const codes: Fields = {
+    descriptor: 'x cvc2: 9417',
+    merchantMemo: 'CVV 9417',
+    'customParameters[cvv]': '9417',
+    'customParameters[card.securityCode]': '941',
+    'risk.parameters[cardCvc]': '9417',
+  }
+  const ordinary: Fields = {
+    'customParameters[table]': '941',
+    'customParameters[simulateCvv]': 'M',
+    'customParameters[verificationCode]': '9417',
+    'giftCard.message': 'for room 941',
+  }
+  const holdsCode = (text: string) => /(?:cv[cv]2?|securitycode)\W{0,9}\d{3}/i.test(text)
+
+  it('a CVV is refused by the name of its parameter, and stands nowhere', async () => {
+    const refused = await gateway.pay({ ...codes, ...ordinary })
+    assert.equal(refused.status, 400)
+    assert.deepEqual(
+      refused.body.result.parameterErrors,
+      Object.keys(codes).map(name => ({ name, message: 'must not hold a CVV' })),
+    )
+    const both = await gateway.pay({ descriptor: `${number} cvv 9417` })
+    assert.deepEqual(both.body.result.parameterErrors, [{ name: 'descriptor', message: 'must not hold a card number' }])
+    assert.equal((await gateway.pay(ordinary)).status, 200)
+    assert.ok(!holdsCode(await stored()))
+  })
+
+  it('or masked, also where card numbers are kept', async () => {
+    for (const entityId of [sandbox.lenientEntityId, masking, keeping]) {
+      const paid = await gateway.pay({ ...codes, ...ordinary, 'customParameters[note]': `${number} cid 9417`, entityId })
+      assert.equal(paid.status, 200, paid.text)
+      assert.equal(paid.body.descriptor, 'x cvc2: xxxx')
+      assert.deepEqual(
+        { ...paid.body.customParameters },
+        {
+          cvv: 'xxxx',
+          'card.securityCode': 'xxx',
+          note: `${entityId === keeping ? number : 'xxxxxxxxxxxx1486'} cid xxxx`,
+          table: '941',
+          simulateCvv: 'M',
+          verificationCode: '9417',
+        },
+      )
+      assert.equal(paid.body.giftCard.message, 'for room 941')
+    }
+    assert.ok(!holdsCode(await stored()))
+    assert.ok(gateway.logged.some(line => line.includes('CVVs') && line.includes('risk.parameters[name]')))
+    assert.ok(!gateway.logged.some(holdsCode))
   })
 
   it('what is masked brings no sign with it that the database cannot read: the day of an acquirer would not end', async () => {

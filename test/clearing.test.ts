@@ -1,15 +1,25 @@
 // Files of acquirers: read once whatever they are called, line by line, on from where an import died; what fits nothing waits for somebody to decide.
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { type Actor, thisProcess } from '../src/audit/entry.ts'
 import { chargebackReports } from '../src/clearing/chargebacks/chargebacks.ts'
 import { importFile, type LineResult } from '../src/clearing/import.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { closeCase } from '../src/payments/cases/cases.ts'
 import { findCases } from '../src/payments/cases/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { connect, type Database } from '../src/platform/database/connect.ts'
-import { type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { connect, type Database, inTransaction } from '../src/platform/database/connect.ts'
+import { keepMode } from '../src/platform/database/installation.ts'
+import { keepKeys } from '../src/vault/keys.ts'
+import { databaseUrl } from './support/database.ts'
+import { eventually, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { project } from './support/process.ts'
 
 let gateway: TestGateway
 let database: Database
@@ -39,6 +49,16 @@ async function read(name: string, text: string, dieAt?: number) {
   const report = await importFile(parts(), chargebackReports, name, text, tell)
   return { ...report!, told }
 }
+type ImportRow = Record<'sequence' | 'action' | 'actor' | 'actorKind' | 'result' | 'details', string>
+const rowsOfImports = async () =>
+  (
+    await gateway.pool.query<ImportRow>(
+      `select *, actor_kind as "actorKind" from audit where action = 'fileImported' or details like '{"act":"fileImported"%' order by sequence`,
+    )
+  ).rows
+const importRows = async (after = 0) =>
+  (await rowsOfImports()).slice(after).map(({ action, result, details }) => [action, result, JSON.parse(details)])
+const rowOf = async (action: string) => Number((await rowsOfImports()).findLast(row => row.action === action)?.sequence)
 const payments = async () =>
   Number((await gateway.pool.query(`select count(*) from payments where payment_type = 'CB'`)).rows[0].count)
 const open = async () => (await findCases(gateway.pool, false, 100)).map(({ subject }) => subject)
@@ -56,11 +76,14 @@ describe('a file', () => {
     const third = await read('another name.csv', text)
     assert.deepEqual([third.again, third.recorded, third.known], [true, 0, 3])
     assert.equal(await payments(), 3)
-    const audited = await gateway.pool.query(`select details from audit where action = 'fileImported'`)
-    assert.deepEqual(
-      audited.rows.map(({ details }) => JSON.parse(details)),
-      [{ kind: 'chargebackReport', name: 'one.csv', recorded: 1, known: 2, noted: 0, refused: 0 }],
-    )
+    const file = { kind: 'chargebackReport', name: 'one.csv' }
+    const begun = await rowOf('actBegun')
+    // What a gateway by itself reads again is told of when something came of it, however often it reads it.
+    assert.deepEqual(await importRows(), [
+      ['actBegun', 'done', { act: 'fileImported', ...file }],
+      ['fileImported', 'refused', { ...file, recorded: 2, known: 0, noted: 0, refused: 0, why: 'Error', begun }],
+      ['fileImported', 'done', { ...file, recorded: 1, known: 2, noted: 0, refused: 0 }],
+    ])
     assert.deepEqual(await open(), [])
   })
 
@@ -79,6 +102,84 @@ describe('a file', () => {
     const before = await files()
     assert.equal(await importFile(parts(), chargebackReports, 'x', 'a,b,c\n1,2,3', () => {}), undefined)
     assert.equal(await files(), before)
+  })
+})
+
+describe('whoever hands a file in', () => {
+  const keys = { SEAL_KEY: '01'.repeat(32), LOOKUP_KEY: '02'.repeat(32) } // those of the test gateway
+  const ann = { kind: 'user', id: 'ann', address: 'here' } as const
+  const handIn = (name: string, text: string, by: Actor | undefined) =>
+    importFile({ ...parts(), ...(by && { by }) }, chargebackReports, name, text, () => {})
+  const file = { kind: 'chargebackReport', name: 'east.csv' }
+
+  it('has a row before anything of it is recorded, also when the process is killed half way', async () => {
+    await keepMode(gateway.pool, 'sandbox', Date.now())
+    await inTransaction(gateway.pool, db => keepKeys(db, testKeys, Date.now()))
+    const ids = [(await gateway.pay()).body.id, (await gateway.pay()).body.id]
+    const text = [heading, ...ids.map((id, at) => lineOf('killed', at + 1, id))].join('\n')
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-clearing-'))
+    writeFileSync(join(folder, 'killed.csv'), text)
+    const [before, told] = [await payments(), (await rowsOfImports()).length]
+    // The second line waits for its payment.
+    const holder = await gateway.pool.connect()
+    await holder.query('begin')
+    await holder.query('select from payments where id = $1 for update', [ids[1]])
+    const child = spawn(join(project, 'bin/tollgate'), ['chargebacks', 'import', join(folder, 'killed.csv')], {
+      env: { PATH: process.env.PATH, ...keys, DATABASE_URL: databaseUrl(gateway.connection), DATA_DIR: folder },
+      stdio: 'ignore',
+    })
+    const exit = once(child, 'exit')
+    try {
+      await eventually(async () => (await payments()) > before, 'the first line is recorded')
+      child.kill('SIGKILL')
+      await exit
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+      rmSync(folder, { recursive: true, force: true })
+    }
+    assert.equal(await payments(), before + 1)
+    const [begun, ...others] = (await rowsOfImports()).slice(told)
+    assert.deepEqual([begun?.action, begun?.actor, others.length], ['actBegun', thisProcess('commandLine').id, 0])
+    // Who goes on has a row of what was left, and no more.
+    await handIn('killed.csv', text, ann)
+    const [, end] = await importRows(told + 1)
+    assert.deepEqual([end![1], end![2].recorded, end![2].known], ['done', 1, 1])
+    assert.equal((await rowsOfImports()).at(-1)!.actor, 'ann')
+  })
+
+  it('and once more has a row of the lines that fit by now, and so has a gateway by itself', async () => {
+    for (const by of [ann, undefined]) {
+      const { body: pa } = await gateway.pay({ paymentType: 'PA' })
+      const text = [heading, lineOf(`fits-${by?.id}`, 1, pa.id)].join('\n')
+      await handIn('east.csv', text, by)
+      const told = (await rowsOfImports()).length
+      await handIn('east.csv', text, undefined)
+      assert.deepEqual(await importRows(told), [], 'a gateway that reads again, and nothing comes of it')
+      await gateway.refer(pa.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' })
+      await handIn('east.csv', text, by)
+      const counts = { recorded: 1, known: 0, noted: 0, refused: 0 }
+      const begun = by && (await rowOf('actBegun'))
+      assert.deepEqual(await importRows(told), [
+        ...(by ? [['actBegun', 'done', { act: 'fileImported', ...file }]] : []),
+        ['fileImported', 'done', { ...file, ...counts, ...(by && { begun }) }],
+      ])
+      const { actor, actorKind } = (await rowsOfImports()).at(-1)!
+      assert.deepEqual([actorKind, actor], by ? ['user', 'ann'] : ['gateway', thisProcess('gateway').id])
+    }
+  })
+
+  it('of nothing that can be told of has nothing recorded', async () => {
+    const { body } = await gateway.pay()
+    const before = await payments()
+    await gateway.pool.query(`create function swallow() returns trigger language plpgsql as $$ begin
+        if new.action = 'actBegun' then return null; end if; return new; end $$;
+      create trigger swallow before insert on audit for each row execute function swallow()`)
+    const text = [heading, lineOf('untold', 1, body.id)].join('\n')
+    await assert
+      .rejects(handIn('untold.csv', text, ann), /did not keep the audit as it was written/)
+      .finally(() => gateway.pool.query('drop function swallow cascade'))
+    assert.equal(await payments(), before)
   })
 })
 

@@ -44,7 +44,8 @@ Every parameter of the interface under its wire name. The same table validates r
   channel a malformed *descriptive* parameter (marked D) is dropped with a line in the log, conditions between parameters are waived, and of a
   parameter that was sent twice the last one counts.
 - **Card numbers where none belongs** are refused by name on a strict channel and masked on a lenient one, in values and in names in brackets. In
-  identifiers (marked I) what passes for a card number is kept. A channel can be set to do otherwise.
+  identifiers (marked I) what passes for a card number is kept. A channel can be set to do otherwise. So are CVVs that are
+  named: \`cvv 123\` in a text, or \`customParameters[cvv]\`.
 - **Errors.** \`result.parameterErrors\` names every wrong parameter at once, up to ${limits.errorsMost} of them.
 
 The columns: **D** descriptive · **I** identifier · **Echo** returned in the answer · **Secret** never returned, logged or stored in clear.

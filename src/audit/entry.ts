@@ -41,7 +41,7 @@ export const actions = {
   archivedBroughtBack: 'a payment came back from such a file, with all that refers to it',
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
-  fileImported: 'a file of an acquirer or a bank was read to its end',
+  fileImported: 'a file of an acquirer, a bank or a store chain was read to its end, or refused',
   slipNumbersSkipped: 'numbers of slips were passed over, behind a backup that was restored',
   transferEntered: 'the bank details of a refund were entered',
   transferEnded: 'somebody said what became of the transfer of a refund',

@@ -1,6 +1,7 @@
 // Files of acquirers and banks: one import for all formats. A file is known by its bytes and counted once; each line is settled in a transaction of its own, so
 // that an import that died goes on where it stopped; what cannot be settled is a case for an operator. Nothing is guessed.
 
+import { type ActUnderWay, tellAndDo } from '../audit/act.ts'
 import { type Recorder, record } from '../audit/chain.ts'
 import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
@@ -44,16 +45,15 @@ export type FileFormat<Parts, Line, Content = string> = {
 
 export type ImportParts = Recorder & { readonly database: Database; readonly clock: Clock; readonly random: Random }
 
-export type ImportReport = {
+/** Lines by what became of them. */
+type Counts = Readonly<Record<LineResult['kind'], number>>
+
+export type ImportReport = Counts & {
   /** The same bytes were read to their end before. */
   readonly again: boolean
-  readonly recorded: number
-  readonly known: number
-  readonly noted: number
-  readonly refused: number
 }
 
-/** Undefined when it is no file of this format. `tell` hears of each line. */
+/** Undefined when it is no file of this format. `tell` hears of each line. Whoever hands it in is told of in the audit before any line is recorded. */
 export async function importFile<Parts extends ImportParts, Line, Content extends string | Buffer>(
   parts: Parts,
   format: FileFormat<Parts, Line, Content>,
@@ -66,10 +66,15 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   const db = parts.database.work
   await refuseWhileHeld(db, name)
   const hash = await fileHash(typeof content === 'string' ? Buffer.from(content) : content)
-  const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
+  const { isNew, again } = await insertFile(db, {
+    hash,
+    kind: format.kind,
+    name,
+    lines: lines.length,
+    receivedAt: parts.clock.real(),
+  })
   const settled = await settledLines(db, hash)
   const unreadable = format.unreadable && unreadableOf(lines)
-  const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }
   const settle = (one: FileLine<Line>): Promise<LineResult> => {
     const before = settled.get(one.at)
     // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
@@ -97,22 +102,34 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
       ? refuseLine(parts, { kind: 'refused', why: one.malformed }, before === undefined ? store : undefined)
       : format.settle(parts, one.line, store)
   }
-  for (const set of sideBySide(lines, format)) {
-    await othersTurn() // lines that were settled before may ask nobody
-    const ended = await Promise.allSettled(set.map(settle))
-    for (const [at, one] of ended.entries()) {
-      if (one.status === 'rejected') throw one.reason
-      counts[one.value.kind]++
-      tell(set[at]!.at, one.value)
+  const settleAll = async (came: ActUnderWay['came']): Promise<Counts> => {
+    const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }
+    Object.assign(came, counts)
+    for (const set of sideBySide(lines, format)) {
+      await othersTurn() // lines that were settled before may ask nobody
+      const ended = await Promise.allSettled(set.map(settle))
+      for (const one of ended) if (one.status === 'fulfilled') counts[one.value.kind]++
+      Object.assign(came, counts)
+      for (const [at, one] of ended.entries()) {
+        if (one.status === 'rejected') throw one.reason
+        tell(set[at]!.at, one.value)
+      }
     }
+    return counts
   }
-  await inTransaction(db, async connection => {
-    const first = await finishFile(connection, hash, parts.clock.real())
-    if (first)
-      await record(connection, parts, [
-        { action: 'fileImported', subject: hash.toString('hex'), details: { kind: format.kind, name, ...counts } },
-      ])
-  })
+  const act = { action: 'fileImported', subject: hash.toString('hex'), details: { kind: format.kind, name } } as const
+  const finish = (end: (db: Connection, isFirst: boolean) => Promise<unknown>) =>
+    inTransaction(db, async connection => end(connection, await finishFile(connection, hash, parts.clock.real())))
+  if (parts.by || isNew)
+    return tellAndDo(db, parts, act, async ({ came, end }) => {
+      const counts = await settleAll(came)
+      await finish(end)
+      return { again, ...counts }
+    })
+  // What a gateway cannot move away it reads every minute: it tells of that when something comes of it.
+  const counts = await settleAll({})
+  const told = { ...act, details: { ...act.details, ...counts } }
+  await finish(async (connection, isFirst) => (isFirst || counts.recorded > 0) && record(connection, parts, [told]))
   return { again, ...counts }
 }
 

@@ -4,7 +4,7 @@ import { type Connection, timeParameter } from '../platform/database/connect.ts'
 import { storableText } from '../platform/database/json.ts'
 import type { LineResult } from './import.ts'
 
-/** True when the same bytes were read to their end before. */
+/** `again`: the same bytes were read to their end before; `isNew`: nobody began to. */
 export async function insertFile(
   db: Connection,
   {
@@ -20,8 +20,8 @@ export async function insertFile(
     readonly lines: number
     readonly receivedAt: number
   },
-): Promise<boolean> {
-  await db.query(
+): Promise<{ readonly isNew: boolean; readonly again: boolean }> {
+  const { rowCount } = await db.query(
     'insert into clearing_files (hash, kind, name, lines, received_at) values ($1, $2, $3, $4, $5) on conflict do nothing',
     [hash, kind, storableText(name), lines, timeParameter(receivedAt)],
   )
@@ -29,7 +29,7 @@ export async function insertFile(
     'select finished_at is not null as finished from clearing_files where hash = $1',
     [hash],
   )
-  return rows[0]!.finished
+  return { isNew: rowCount === 1, again: rows[0]!.finished }
 }
 
 export async function settledLines(db: Connection, hash: Buffer): Promise<ReadonlyMap<number, LineResult['kind']>> {

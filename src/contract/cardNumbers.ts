@@ -3,6 +3,7 @@
 // stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
 
 import type { CardBrands } from './brands.ts'
+import { hideCodes, isCode, isCodeKey } from './cardCodes.ts'
 
 /** What becomes of a card number where none belongs. `keep` leaves it there with a warning. */
 export const treatments = ['refuse', 'mask', 'keep'] as const
@@ -41,11 +42,37 @@ export function mayHoldCardNumber(text: string): boolean {
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
 export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && maskCardNumbers(text) === text
 
-/** Of each card number of some brands only the last four digits are left, the others are `x`; without brands of all that could be one. */
-export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
+/** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one. */
+export function maskCardNumbers(text: string, brands?: CardBrands): string {
+  const numbersMasked = maskNumbers(text, brands)
+  return withoutCodes(numbersMasked, numbersMasked !== text, crossed)
+}
+
+/** The same of the value of a free key, which is a CVV where the key says so. */
+export const maskKeyed = (key: string | undefined, value: string, brands?: CardBrands): string =>
+  isKeyedCode(key, value) ? crossed(unescaped(value)) : maskCardNumbers(value, brands)
+
+/** The same, with card numbers left as they are. */
+export const maskKeyedCode = (key: string | undefined, value: string, brands?: CardBrands): string =>
+  isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodes(value, maskNumbers(value, brands) !== value, crossed)
+
+const isKeyedCode = (key: string | undefined, value: string): boolean =>
+  key !== undefined && isCodeKey(key) && isCode(unescaped(value))
+
+const maskNumbers = (text: string, brands: CardBrands | undefined): string =>
   mayHoldCardNumber(text)
     ? replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
     : text
+
+/** What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. */
+function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {
+  const asWritten = hideCodes(text, besideNumber, hide)
+  const plain = unescaped(asWritten)
+  const hidden = hideCodes(plain, besideNumber, hide)
+  return hidden === plain ? asWritten : hidden
+}
+
+const crossed = (text: string): string => text.replace(digits, 'x')
 
 /** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
 export function withoutNumber(text: string, number: string): string {
@@ -89,18 +116,14 @@ export function beginningOf(text: string, most: number): string {
   return digits < 0 ? beginning : beginning.slice(0, lettered + digits)
 }
 
-/** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV beside it. */
+/** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV. */
 export function shortenCards(text: string, brands: CardBrands): string {
-  if (!mayHoldCardNumber(text)) return text
-  const shortened = replaceNumbers(
-    text,
-    beginning => lengthsOf(brands, beginning),
-    found => {
-      const number = digitsOf(found)
-      return `${number.slice(0, 6)}…${number.slice(-4)}`
-    },
-  )
-  return shortened === text ? text : shortened.replace(/\b(cvv2?|cvc2?|cvn|cid)(\W{0,4})\d{3,4}\b/gi, '$1$2…')
+  const shorten = (found: string) => {
+    const number = digitsOf(found)
+    return `${number.slice(0, 6)}…${number.slice(-4)}`
+  }
+  const shortened = mayHoldCardNumber(text) ? replaceNumbers(text, beginning => lengthsOf(brands, beginning), shorten) : text
+  return withoutCodes(shortened, shortened !== text, () => '…')
 }
 
 /** Lengths of card numbers, whatever their brand. */

@@ -1,7 +1,14 @@
 // From names and values to checked parameters: every wrong one is named, all at once.
 
 import { type CardBrands, standardBrands } from './brands.ts'
-import { type CardNumberRules, maskCardNumbers, mayBeRepeated } from './cardNumbers.ts'
+import {
+  type CardNumberRules,
+  maskCardNumbers,
+  maskKeyed,
+  maskKeyedCode,
+  mayBeRepeated,
+  mayHoldCardNumber,
+} from './cardNumbers.ts'
 import type { Form } from './form.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
@@ -110,7 +117,7 @@ function take(judge: Judge, row: NamedParameter, sent: string): void {
   known.set(kept.row.name, kept.row)
 }
 
-/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key. */
+/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that no text keeps one. */
 function withoutCardNumber(
   { cardNumbers, brands, errors, numbered }: Judge,
   row: NamedParameter,
@@ -120,16 +127,19 @@ function withoutCardNumber(
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
   if (parameter.taxIdsAt?.includes(String(path.at(-1))) && isTaxNumber(value)) return asSent
-  const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
+  const key = parameter.key && String(path.at(-1))
+  const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands) }
   if (masked.name === name && masked.value === value) return asSent
-  const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts
+  const isIdentifier = parameter.cardNumbers === 'byChance'
+  const treatment = isIdentifier ? cardNumbers.inIdentifiers : cardNumbers.inTexts
   if (treatment === 'refuse') {
-    errors.push({ name: masked.name, message: 'must not hold a card number' })
+    const what = mayHoldCardNumber(name) || mayHoldCardNumber(value) ? 'card number' : 'CVV'
+    errors.push({ name: masked.name, message: `must not hold a ${what}` })
     return undefined
   }
   numbered.push(row.row)
-  if (treatment === 'keep') return asSent
-  const maskedPath = parameter.key ? path.with(-1, maskCardNumbers(String(path.at(-1)), brands)) : path
+  if (treatment === 'keep') return isIdentifier ? asSent : { row, value: maskKeyedCode(key, value, brands) }
+  const maskedPath = key === undefined ? path : path.with(-1, maskCardNumbers(key, brands))
   return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }
 

@@ -110,7 +110,10 @@ export function admit(
   if (checked.dropped.length > 0)
     parts.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
   if (checked.numbered.length > 0)
-    parts.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
+    parts.log.warn(
+      { entityId: channel.id, names: checked.numbered },
+      'card numbers, or what passes for them, or CVVs stood in texts',
+    )
   const key = request.headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
     return wrongForm(parts, request, identified, 'invalidParameter', [

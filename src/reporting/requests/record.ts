@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { beginningOf, maskCardNumbers, mayBeRepeated, unescaped } from '../../contract/cardNumbers.ts'
+import { beginningOf, maskCardNumbers, maskKeyed, mayBeRepeated, unescaped } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -109,7 +109,7 @@ export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequ
 /** In the place of what is not shown. */
 export const hidden = '•••'
 
-function shownValue({ parameter, keyError }: NamedParameter, value: string): string {
+function shownValue({ parameter, keyError, path }: NamedParameter, value: string): string {
   if (keyError !== undefined) return hidden
   if (parameter.cardNumbers === 'belong' && matches(parameter.format, value)) {
     const { bin = '', last4Digits } = maskedCard(value)
@@ -119,7 +119,7 @@ function shownValue({ parameter, keyError }: NamedParameter, value: string): str
   if (matches(hex32, value)) return value // ids are full of digits
   // What is not even well-formed may be a card number with a slip in it.
   if (!matches(parameter.format, value) && !mayBeRepeated(value)) return hidden
-  const shown = maskCardNumbers(value)
+  const shown = maskKeyed(parameter.key && String(path.at(-1)), value)
   return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
 }
 

@@ -1,0 +1,44 @@
+// CVVs where none belongs. Three digits are nothing by themselves: they are known by the name that stands before them, by the free key whose value they are, or by a card's number and end
+// before them, as on its magnetic stripe too.
+
+/** As people and programs name it. By these alone it is known; the others mean other things too, and count where a card number stands in the same text. */
+const ownNames = 'cvv[ _-]?2?|cvc[ _-]?2'
+const otherNames =
+  'cvc|cvn[ _-]?2?|cav2|csc|cid|(?:security|verification|validation)[ _-]?(?:code|value|number)|c[oó]d(?:igo)?[ ._-]{0,2}(?:de[ _-]?)?seguran[cç]a'
+const gap = '[^\\p{L}\\p{N}]'
+const code = '\\p{Nd}{3,4}(?![\\p{L}\\p{N}])'
+const named = (names: string) =>
+  new RegExp(`((?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${names})${gap}{0,8}(?:(?:is|code|number|no)${gap}{1,8})?)${code}`, 'giu')
+const ownNamed = named(ownNames)
+const namedBeside = named(`${ownNames}|${otherNames}`)
+/** Month, year and CVV, as they follow a card number. */
+const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])[ /|.,;:-]{1,3}(?:20)?\\p{Nd}{2}${gap}{1,4})${code}`, 'gu')
+
+/** What stands behind the number on a magnetic stripe, which has a CVV of its own. */
+const behindStripe = /(\p{Nd}{4}=|\^)\p{Nd}{7,}/gu
+
+/** What is shorter than a name and its three digits holds none. */
+const shortest = 6
+
+/** Hides the digits of each CVV. `besideNumber`: a card number stands in the text, or stood there. */
+export function hideCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {
+  if (text.length < shortest) return text
+  const hideIn = (text: string, pattern: RegExp) =>
+    text.replace(pattern, (found, before: string) => before + hide(found.slice(before.length)))
+  return (besideNumber ? [namedBeside, behindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
+}
+
+const keyName =
+  /(?:^|_|card|cc)(?:cv[vcn]_?2?|security_?code|(?:card|cc)_?c(?:id|sc)|card_?(?:verification|validation)_?(?:code|value|number)|cod(?:igo)?_?(?:de_?)?seguranca)(?:_?(?:code|number|value))?(?:_\d*)*$/
+
+/** Does a free key name a CVV by its last words (`cvv`, `card.securityCode`, `SHOPPER_card_cvc`)? */
+export const isCodeKey = (key: string): boolean =>
+  keyName.test(
+    key
+      .replace(/([a-z])([A-Z])/g, '$1_$2')
+      .toLowerCase()
+      .replace(/[^a-z\d]+/g, '_'),
+  )
+
+/** Three or four digits, whatever signs stand between or beside them. */
+export const isCode = (value: string): boolean => /^\p{Nd}{3,4}$/u.test(value.replace(/[^\p{L}\p{N}]+/gu, ''))
