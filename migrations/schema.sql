@@ -384,7 +384,9 @@ create table due_work (
 );
 alter table due_work alter column details set statistics 0;
 CREATE INDEX due_work_by_kind ON due_work USING btree (kind, due_at);
+CREATE INDEX due_work_by_merchant ON due_work USING btree (kind, merchant_id, due_at);
 CREATE INDEX due_work_by_side ON due_work USING btree (kind, side, due_at);
+CREATE INDEX due_work_by_side_and_merchant ON due_work USING btree (kind, side, merchant_id, due_at);
 CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
 
 create table endpoints (
@@ -639,6 +641,7 @@ create table owed_files (
   file_id uuid,
   outcome text,
   ended_at timestamp with time zone,
+  making_id uuid,
   constraint owed_files_pkey PRIMARY KEY (owner_id, source, day, form),
   constraint owed_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
   constraint owed_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'json'::text, 'xml'::text]))),

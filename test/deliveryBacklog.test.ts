@@ -171,6 +171,12 @@ test('a merchant has a share of what is under way, whose parts its endpoints hav
     // What all have together is shared out by turns: one of each merchant comes before the second of any.
     const few = await round({ together: 5 })
     assert.deepEqual([few.of, few.others], [3, 2])
+    // What a merchant has under way counts: the second of another comes before its next.
+    const [first] = others.map(({ merchantId }) => merchantId.replaceAll('-', ''))
+    const next = await round({ together: 3, ofMerchant: 12, ofMerchants: { [own]: 9, [first!]: 8 } })
+    assert.deepEqual([next.of, next.others], [2, 1])
+    const busy = await round({ together: 2, ofMerchant: 12, ofMerchants: { [own]: 7, [first!]: 8 } })
+    assert.deepEqual([busy.of, busy.others], [0, 2])
   } finally {
     for (const { merchantId } of [many, ...others])
       await pool.query(`delete from deliveries where merchant_id = $1`, [merchantId])

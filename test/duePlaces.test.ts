@@ -19,6 +19,8 @@ const workers: Worker[] = []
 /** What is under way, and ends when the test says so. */
 const running = new Map<string, () => void>()
 let silentShops = hearSilences(systemClock)
+/** Of whom everything ends at once. */
+let fast = ''
 const receiptHosts = new Map<string, string>()
 
 before(async () => {
@@ -31,6 +33,7 @@ afterEach(async () => {
   await Promise.all(workers.splice(0).map(worker => worker.stop()))
   running.clear()
   silentShops = hearSilences(systemClock)
+  fast = ''
 })
 after(async () => {
   await pool.end()
@@ -51,14 +54,16 @@ function work(): void {
         receiptHosts.has(id) ? { settings: { receiptFiles: { host: receiptHosts.get(id) } } } : undefined,
     },
   } as unknown as Gateway
-  const kinds = ['missedReturn', 'scheduledReport', 'receiptFiles', 'returnServer', 'export']
+  const kinds = ['missedReturn', 'scheduledReport', 'receiptFiles', 'returnServer', 'export', 'redirectExpiry']
   const handlers: DueHandlers<Gateway> = new Map(
     kinds.map(kind => [
       kind,
-      (_, { subjectId }) =>
-        new Promise(resolve => {
-          running.set(subjectId, () => resolve('done'))
-        }),
+      (_, { subjectId, merchantId }) =>
+        merchantId === fast
+          ? Promise.resolve('done')
+          : new Promise(resolve => {
+              running.set(subjectId, () => resolve('done'))
+            }),
     ]),
   )
   for (const places of duePlaces) workers.push(startWorker(parts, handlers, places, () => true))
@@ -86,6 +91,17 @@ const receipts = (host: string): Promise<string> => {
 const missed = (host: string, merchant = id()) => due('missedReturn', { shopperResultUrl: `https://${host}/back` }, merchant)
 const times = <Value>(count: number, make: () => Promise<Value>) => Promise.all(Array.from({ length: count }, make))
 const runs = (subject: string) => eventually(async () => running.has(subject), 'it is under way')
+/** Older than what is made one by one. */
+const backlog = (kind: string, count: number, owner: string, side: string) =>
+  pool.query(
+    `insert into due_work (kind, merchant_id, subject_id, due_at, side)
+     select $1, $2, gen_random_uuid(), now() - interval '1 hour' + n * interval '1 ms', $3 from generate_series(1, $4::int) n`,
+    [kind, owner, side, count],
+  )
+const end = (subject: string) => {
+  running.get(subject)!()
+  running.delete(subject)
+}
 const underWay = (of: readonly string[]) => of.filter(subject => running.has(subject)).length
 
 test('files for one server take a share, however it is written and whosever they are, and keep no files for others waiting', async () => {
@@ -101,8 +117,7 @@ test('files for one server take a share, however it is written and whosever they
   assert.equal(underWay(slow), 6)
   const [first] = slow.filter(subject => running.has(subject))
   const before = underWay(slow)
-  running.get(first!)!()
-  running.delete(first!)
+  end(first!)
   await eventually(async () => underWay(slow) === before, 'the next one follows')
 })
 
@@ -149,4 +164,41 @@ test('shops of a merchant that said nothing three times are tried by one call', 
   await eventually(async () => underWay(calls) === 1, 'one tries')
   await runs(await missed('another.example'))
   assert.equal(underWay(calls), 1)
+})
+
+for (const [kind, places] of [
+  ['missedReturn', 256],
+  ['scheduledReport', 128],
+  ['redirectExpiry', 60],
+] as const)
+  test(`a backlog of a merchant whose servers answer at once keeps another one waiting for a look (${kind})`, async () => {
+    fast = id()
+    const count = 20 * places
+    await backlog(kind, count, fast, 'fast.example')
+    const other = id()
+    await backlog(kind, 1, other, 'other.example')
+    await pool.query(`update due_work set due_at = now() where merchant_id = $1`, [other])
+    work()
+    await eventually(async () => running.size === 1, 'it is under way')
+    const { rowCount } = await pool.query('select from due_work where merchant_id = $1', [fast])
+    assert.ok(rowCount! > count - 3 * places, `${rowCount} of ${count} are left`)
+  })
+
+test('of a bank’s places the next is given to who has none, and two merchants have as many each in the end', async () => {
+  const [busy, other] = [id(), id()]
+  const ofOther = async () => {
+    const { rows } = await pool.query<{ id: string }>('select subject_id as id from due_work where merchant_id = $1', [other])
+    return rows.map(row => row.id.replaceAll('-', ''))
+  }
+  await backlog('redirectExpiry', 300, busy, 'bank.example')
+  work()
+  await eventually(async () => running.size === 8, 'all places of the bank are taken')
+  await backlog('redirectExpiry', 50, other, 'bank.example')
+  await pool.query(`update due_work set due_at = now() where merchant_id = $1`, [other])
+  const others = await ofOther()
+  for (let places = 1; places <= 4; places++) {
+    end([...running.keys()].find(subject => !others.includes(subject))!)
+    await eventually(async () => running.size === 8, 'the next follows')
+    assert.equal(underWay(others), places)
+  }
 })

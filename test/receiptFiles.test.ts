@@ -15,8 +15,18 @@ import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import type { Egress } from '../src/platform/egress/address.ts'
 import { sftpOpener } from '../src/platform/sftp/open.ts'
+import { keepContent, keptFile } from '../src/reporting/owedFiles/keep.ts'
 import { periodAfter, periodOf } from '../src/reporting/owedFiles/period.ts'
-import { countOwed, oweAgain } from '../src/reporting/owedFiles/store.ts'
+import {
+  addPiece,
+  beginFile,
+  countOwed,
+  dropOwed,
+  findOwed,
+  insertOwed,
+  keepFile,
+  oweAgain,
+} from '../src/reporting/owedFiles/store.ts'
 import { deliverReceipts, type ReceiptFileParts, receiptSource, retryReceipts } from '../src/reporting/receiptFiles/deliver.ts'
 import { reportContent } from '../src/reporting/schedules/content.ts'
 import { deliverScheduled, reportFileName } from '../src/reporting/schedules/deliver.ts'
@@ -314,7 +324,9 @@ describe('a server that', () => {
 
   it('that another delivered meanwhile has no case', async () => {
     server.odd.set('OPEN', (channel, id) => {
-      const delivered = `update owed_files set outcome = 'delivered', ended_at = now() where outcome is null`
+      const delivered = `
+        with delivered as (update owed_files set outcome = 'delivered', ended_at = now() where outcome is null returning file_id)
+        delete from file_pieces where file_id in (select file_id from delivered)`
       void gateway.pool.query(delivered).then(() => channel.status(id, 4, 'no room'))
     })
     await setReceiptFiles({ port: 1 })
@@ -492,8 +504,13 @@ describe('a scheduled report', () => {
       every: 'month',
       day: '2031-01-01',
     } as const
-    await assert.rejects(reportContent({ ...parts, keys: testKeys }, of, 300), /has more than 300 bytes/)
-    assert.ok((await reportContent({ ...parts, keys: testKeys }, of)).records > 0)
+    const records = async (bytesMost?: number) => {
+      let sum = 0
+      for await (const { records } of reportContent({ ...parts, keys: testKeys }, of, bytesMost)) sum += records
+      return sum
+    }
+    await assert.rejects(records(300), /has more than 300 bytes/)
+    assert.ok((await records()) > 0)
   })
 
   it('whose server stays away is given up with a case, is seen in the office, and is tried again when somebody says so', async () => {
@@ -560,5 +577,78 @@ describe('a scheduled report', () => {
     )
     const viewer = await signedIn(gateway, 'developer', [sandbox.merchantId], clock)
     assert.ok(!(await viewer.ask('/office/schedules')).text.includes('/end"'))
+  })
+})
+
+describe('what is kept of a file', () => {
+  const ownerId = sandbox.merchantId
+  const source = '1'.repeat(32)
+  const owed = async () => (await findOwed(gateway.pool, ownerId, source))[0]!
+  const stands = async () => (await gateway.pool.query('select from file_pieces')).rowCount!
+  const parts = (count: number, meanwhile: (number: number) => Promise<unknown> = async () => {}) =>
+    (async function* () {
+      for (let number = 0; number < count; number++) {
+        await meanwhile(number)
+        yield { text: String(number).repeat(100_000), records: 10 }
+      }
+    })()
+  const keep = async (content: Parameters<typeof keepContent>[2]) =>
+    keepContent({ database, clock, random: systemRandom }, await owed(), content)
+  beforeEach(async () => {
+    await gateway.pool.query('delete from file_pieces')
+    await gateway.pool.query('delete from owed_files where source = $1', [source])
+    await insertOwed(gateway.pool, ownerId, source, ['2031-03-01'], ['csv'], now)
+  })
+
+  it('is written while it is made, and read as it is needed', async () => {
+    const seen: number[] = []
+    const kept = await keep(() => parts(8, async () => seen.push(await stands())))
+    assert.deepEqual(seen, [0, 0, 0, 1, 1, 1, 2, 2], 'no more than a piece is held')
+    assert.deepEqual([kept!.records, (await owed()).fileId, (await owed()).records], [80, kept!.fileId, 80])
+    assert.deepEqual(await keep(() => assert.fail('it is made once')), kept)
+    let asked = 0
+    const counting = { query: (...of: Parameters<typeof gateway.pool.query>) => asked++ + 1 && gateway.pool.query(...of) }
+    const file = await keptFile(counting as never, kept!.fileId)
+    assert.ok(!Buffer.isBuffer(file))
+    assert.deepEqual([file.length, asked], [800_000, 1])
+    const pieces: Buffer[] = []
+    for await (const piece of file.pieces()) {
+      pieces.push(piece)
+      assert.equal(asked, 1 + pieces.length)
+    }
+    assert.equal(
+      Buffer.concat(pieces).toString(),
+      Array.from({ length: 8 }, (_, number) => String(number).repeat(100_000)).join(''),
+    )
+  })
+
+  it('is nothing when it cannot be made', async () => {
+    const cannot = async (number: number) => assert.ok(number < 5, 'too large')
+    await assert.rejects(
+      keep(() => parts(8, cannot)),
+      /too large/,
+    )
+    assert.equal(await stands(), 0)
+    assert.equal((await keep(() => parts(1)))!.records, 10)
+  })
+
+  it('is of one process, and of a file that is owed', async () => {
+    const other = '2'.repeat(32)
+    const at5 = (meanwhile: () => Promise<unknown>) => keep(() => parts(8, async number => number === 5 && meanwhile()))
+    assert.equal(await at5(async () => beginFile(gateway.pool, await owed(), other)), undefined)
+    assert.equal(await stands(), 0, 'who was slower leaves nothing')
+    assert.ok(await addPiece(gateway.pool, await owed(), other, 0, Buffer.from('a')))
+    assert.ok(!(await addPiece(gateway.pool, await owed(), '3'.repeat(32), 0, Buffer.from('a'))))
+    // That one was killed: what it has left is gone with the next beginning.
+    const kept = await at5(async () => assert.equal(await keepFile(gateway.pool, await owed(), other, 1), false))
+    assert.equal((await owed()).fileId, kept!.fileId)
+    assert.equal((await gateway.pool.query('select from file_pieces where file_id <> $1', [kept!.fileId])).rowCount, 0)
+    assert.equal(await beginFile(gateway.pool, await owed(), other), false, 'it is made')
+  })
+
+  it('ends with what is owed', async () => {
+    const ended = () => dropOwed(gateway.pool, ownerId, source, 'ended', now)
+    assert.equal(await keep(() => parts(8, async number => number === 5 && ended())), undefined)
+    assert.equal(await stands(), 0)
   })
 })

@@ -107,6 +107,57 @@ describe('files', () => {
     assert.equal(readFileSync(inFolder('day.csv'), 'utf8'), 'ours')
   })
 
+  it('are put and compared piece by piece, however they are cut', async () => {
+    const bytes = randomBytes(100_000)
+    const cut = (...lengths: number[]) => {
+      let asked = 0
+      const file = {
+        length: bytes.length,
+        async *pieces() {
+          for (const [at, length] of lengths.entries()) {
+            asked++
+            const from = lengths.slice(0, at).reduce((sum, one) => sum + one, 0)
+            yield bytes.subarray(from, from + length)
+          }
+        },
+      }
+      return { file, asked: () => asked }
+    }
+    const one = cut(1, 70_000, 0, 29_999)
+    await use(sftp => sftp.put('day.csv', one.file))
+    assert.deepEqual(readFileSync(inFolder('day.csv')), bytes)
+    for (const lengths of [[100_000], [32_768, 67_232], [99_999, 1], [50_000, 0, 50_000]])
+      assert.equal(await use(sftp => sftp.holds('day.csv', cut(...lengths).file)), true)
+    const last = Buffer.from(bytes)
+    last[99_999] = bytes[99_999]! ^ 1
+    for (const others of [last, bytes.subarray(1), bytes.subarray(0, 99_999), Buffer.concat([bytes, bytes])]) {
+      writeFileSync(inFolder('day.csv'), others)
+      assert.equal(await use(sftp => sftp.holds('day.csv', cut(70_000, 30_000).file)), false)
+    }
+    // Half of what there should be is no file.
+    writeFileSync(inFolder('day.csv'), bytes)
+    assert.equal(await use(sftp => sftp.holds('day.csv', cut(50_000).file)), false)
+  })
+
+  it('are asked for as slowly as a server takes them', async () => {
+    let asked = 0
+    const file = {
+      length: 4 * 32_768,
+      async *pieces() {
+        for (let piece = 0; piece < 4; piece++) {
+          asked++
+          yield Buffer.alloc(32_768)
+        }
+      },
+    }
+    server.faults.set('write', 'stall')
+    await refused(
+      use(sftp => sftp.put('a', file), {}, quick),
+      /no answer within 1 s/,
+    )
+    assert.equal(asked, 1)
+  })
+
   it('are moved, never onto another', async () => {
     mkdirSync(inFolder('done'))
     writeFileSync(inFolder('a.ret'), 'a')
@@ -206,6 +257,38 @@ describe('a hostile server', () => {
       ),
       /longer than 1 s/,
     ))
+
+  it('that goes on with a file too slowly is left after a while, and told of', async () => {
+    let elapsed = 0
+    const clock = { ...systemClock, elapsed: () => elapsed }
+    // A file of four chunks, each of which takes so long.
+    const seconds = (each: number, work: (sftp: Sftp) => Promise<unknown>) => {
+      elapsed = 0
+      const given = { host: '127.0.0.1', port: server.port, user: 'tollgate', hostKey: server.hostKey }
+      const passes = (channel: SFTPWrapper, id: number, handle: unknown, offset: unknown, asked: unknown) => {
+        elapsed += ((asked as Buffer).length ?? asked) * (each / 32.768)
+        const [answer] = channel.listeners(Buffer.isBuffer(asked) ? 'WRITE' : 'READ')
+        ;(answer as (...of: unknown[]) => void)(id, handle, offset, asked)
+      }
+      for (const question of ['READ', 'WRITE'] as const) server.odd.set(question, passes)
+      return withSftp(clock, serverOf(read(sftpServer, given, 'test'), ours.private), work)
+    }
+    const bytes = randomBytes(4 * 32_768)
+    const put = (name: string) => (sftp: Sftp) => sftp.put(name, bytes)
+    // 8192 bytes a second are four seconds for a chunk; within a minute nobody is asked for more.
+    await seconds(14, put('within'))
+    await refused(seconds(21, put('slow')), /^writing slow\.tmp: the server goes on at fewer than 8192 bytes a second$/)
+    writeFileSync(inFolder('a'), bytes)
+    const readIt = (sftp: Sftp) => sftp.read('a', bytes.length)
+    await seconds(14, readIt)
+    await refused(seconds(21, readIt), /^reading a: the server goes on at fewer than 8192 bytes a second$/)
+    writeFileSync(inFolder('long'), Buffer.alloc(40 * 32_768))
+    await seconds(4, sftp => sftp.read('long', 40 * 32_768))
+    await refused(
+      seconds(4.1, sftp => sftp.read('long', 40 * 32_768)),
+      /goes on at fewer/,
+    )
+  })
 
   it('that cuts the line in the middle of a file has given none', async () => {
     writeFileSync(inFolder('a'), Buffer.alloc(100_000))

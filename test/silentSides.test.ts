@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { systemRandom } from '../src/platform/clock.ts'
 import { hearSilences } from '../src/platform/due/silence.ts'
-import { addDue, takeDue } from '../src/platform/due/store.ts'
+import { addDue, type Wanted } from '../src/platform/due/store.ts'
 import type { Simulators } from '../src/sandbox/serve.ts'
 import { makeDatabase, testPool } from './support/database.ts'
+import { lookAtDue, noShares, rooms } from './support/due.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 import { cellMerchants, seedOf } from './support/movingCells.ts'
 import { patientClock } from './support/patientClock.ts'
@@ -166,23 +167,10 @@ test('what is found of each side is bounded by its room, and nothing is read tha
     for (const side of ['', 'bank.example', 'wallet.example'])
       await addDue(pool, 'recover', merchant, systemRandom.uuid(), now, {}, side)
     await pool.query('analyze due_work')
-    const rooms = (most: number, ...named: [string, number][]) => ({ most, named: new Map(named) })
     const kinds = ['recover', 'reverse', 'redirectExpiry']
-    const wanted = { kinds, limit: 20, merchants: rooms(20) }
-    /** Which sides were found, and how many rows of the table were read for it. */
-    const take = async (more: Pick<Parameters<typeof takeDue>[2], 'taking' | 'sides'>) => {
-      let read = 0
-      const connection = {
-        async query(asked: { text: string; values: unknown[] }) {
-          const { rows } = await pool.query({ text: `explain (analyze, format json) ${asked.text}`, values: asked.values })
-          read = rowsRead(rows[0]['QUERY PLAN'][0].Plan)
-          await pool.query('update due_work set leased_until = null, attempts = 0')
-          return pool.query({ text: asked.text, values: asked.values })
-        },
-      }
-      const items = await takeDue(connection as never, now, { ...wanted, ...more })
-      await pool.query('update due_work set leased_until = null')
-      await pool.query('vacuum due_work')
+    const wanted = { kinds, limit: 20, merchants: rooms(20), ...noShares }
+    const take = async (more: Pick<Wanted, 'taking' | 'sides'>) => {
+      const { items, read } = await lookAtDue(pool, now, { ...wanted, ...more })
       return { sides: items.map(({ side }) => side).sort(), read }
     }
     const own = await take({ taking: 'own', sides: rooms(20) })
@@ -201,11 +189,3 @@ test('what is found of each side is bounded by its room, and nothing is read tha
     await database.drop()
   }
 })
-
-/** Of all scans of the table, those that were thrown away too. */
-function rowsRead(plan: Record<string, unknown>): number {
-  const inner = ((plan.Plans ?? []) as Record<string, unknown>[]).reduce((sum, one) => sum + rowsRead(one), 0)
-  if (plan['Relation Name'] !== 'due_work' || !/Scan/.test(String(plan['Node Type']))) return inner
-  const removed = Number(plan['Rows Removed by Filter'] ?? 0) + Number(plan['Rows Removed by Index Recheck'] ?? 0)
-  return inner + (Number(plan['Actual Rows']) + removed) * Number(plan['Actual Loops'])
-}

@@ -1,9 +1,42 @@
-// Takes due work as a worker does that has room for all of it.
+// Takes due work as a worker does, and says what was read for it.
 
+import type pg from 'pg'
 import type { Connection } from '../../src/platform/database/connect.ts'
-import { type DueItem, takeDue } from '../../src/platform/due/store.ts'
+import { type DueItem, type Rooms, takeDue, type Wanted } from '../../src/platform/due/store.ts'
 
-export function takeAnyDue(db: Connection, now: number, limit: number, kinds: readonly string[]): Promise<DueItem[]> {
-  const rooms = { most: limit, named: new Map<string, number>() }
-  return takeDue(db, now, { kinds, taking: 'all', limit, merchants: rooms, sides: rooms })
+export const rooms = (most: number, ...named: [string, number][]): Rooms => ({ most, named: new Map(named) })
+export const noShares: Pick<Wanted, 'ofMerchants' | 'ofLines'> = { ofMerchants: new Map(), ofLines: new Map() }
+
+/** As one that has room for all of it. */
+export const takeAnyDue = (db: Connection, now: number, limit: number, kinds: readonly string[]): Promise<DueItem[]> =>
+  takeDue(db, now, { kinds, taking: 'all', limit, merchants: rooms(limit), sides: rooms(limit), ...noShares })
+
+/** What a look finds, and how many rows of the table it reads: everything is free again behind it. */
+export async function lookAtDue(
+  pool: pg.Pool,
+  now: number,
+  wanted: Wanted,
+): Promise<{ readonly items: DueItem[]; readonly read: number }> {
+  let read = 0
+  const release = () => pool.query('update due_work set leased_until = null, attempts = 0 where leased_until is not null')
+  const connection = {
+    async query(asked: { text: string; values: unknown[] }) {
+      const { rows } = await pool.query({ text: `explain (analyze, format json) ${asked.text}`, values: asked.values })
+      read = rowsRead(rows[0]['QUERY PLAN'][0].Plan)
+      await release()
+      return pool.query({ text: asked.text, values: asked.values })
+    },
+  }
+  const items = await takeDue(connection as never, now, wanted)
+  await release()
+  await pool.query('vacuum due_work')
+  return { items, read }
+}
+
+/** Of all scans of the table, those that were thrown away too. */
+function rowsRead(plan: Record<string, unknown>): number {
+  const inner = ((plan.Plans ?? []) as Record<string, unknown>[]).reduce((sum, one) => sum + rowsRead(one), 0)
+  if (plan['Relation Name'] !== 'due_work' || !/Scan/.test(String(plan['Node Type']))) return inner
+  const removed = Number(plan['Rows Removed by Filter'] ?? 0) + Number(plan['Rows Removed by Index Recheck'] ?? 0)
+  return inner + (Number(plan['Actual Rows']) + removed) * Number(plan['Actual Loops'])
 }

@@ -8,7 +8,7 @@ import ssh2, { type Connection, type SFTPWrapper } from 'ssh2'
 export type Fault = 'stall' | 'cut' | 'flood' | 'keys'
 export type Operation = 'connect' | 'list' | 'open' | 'read' | 'write' | 'close' | 'rename'
 
-export type Question = 'OPENDIR' | 'READDIR' | 'STAT' | 'FSTAT' | 'OPEN' | 'READ' | 'CLOSE' | 'RENAME'
+export type Question = 'OPENDIR' | 'READDIR' | 'STAT' | 'FSTAT' | 'OPEN' | 'READ' | 'WRITE' | 'CLOSE' | 'RENAME'
 
 export type SftpTestServer = {
   readonly port: number
@@ -23,7 +23,7 @@ export type SftpTestServer = {
   /** What it says that a file has, by its name, whatever it has. */
   readonly claimed: Map<string, number>
   /** What it does instead of answering a question of this name, as often as it is asked. */
-  readonly odd: Map<Question, (channel: SFTPWrapper, id: number) => void>
+  readonly odd: Map<Question, (channel: SFTPWrapper, id: number, ...asked: readonly unknown[]) => void>
   /** What it was asked, in order. */
   readonly asked: string[]
   /** How many are open. */
@@ -89,7 +89,7 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     channel.emit = (event: string, ...given: unknown[]): boolean => {
       const instead = odd.get(event as Question)
       if (!instead) return emit(event, ...given)
-      instead(channel, given[0] as number)
+      instead(channel, ...(given as [number, ...unknown[]]))
       return true
     }
     let next = 0

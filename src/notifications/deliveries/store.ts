@@ -110,7 +110,7 @@ export async function takeDeliveries(
           from (select *, row_number() over (partition by merchant_id order by place, due_at, position) as merchants_place
                   from (select *, row_number() over (partition by merchant_id, endpoint_id order by due_at, position) as place from looked where free) ranked
                  where place <= room) shared
-         where merchants_place <= of_merchant order by merchants_place, due_at limit $7),
+         where merchants_place <= of_merchant order by merchants_place - of_merchant, due_at limit $7),
       leased as (
         update deliveries d set leased_until = $2, attempts = d.attempts + 1 from chosen
          where d.merchant_id = chosen.merchant_id and d.endpoint_id = chosen.endpoint_id and d.position = chosen.position

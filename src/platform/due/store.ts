@@ -3,6 +3,7 @@
 import { type Connection, timeParameter } from '../database/connect.ts'
 import { servedHere } from '../database/elsewhere.ts'
 import { storableJson } from '../database/json.ts'
+import type { DueShares } from './shares.ts'
 
 export type DueItem = {
   readonly kind: string
@@ -36,54 +37,112 @@ export type Rooms = { readonly most: number; readonly named: ReadonlyMap<string,
 /** `own`: what calls nobody's server, or of which that is not known yet; `sides`: what does; `all`: both. */
 export type Taking = 'own' | 'sides' | 'all'
 
-/** What there is room for in a process that looks for work. */
+/** What there is room for in a process that looks for work, and who has had how much of it. */
 export type Wanted = {
   readonly kinds: readonly string[]
   readonly taking: Taking
   readonly limit: number
   readonly merchants: Rooms
   readonly sides: Rooms
+  readonly ofMerchants: DueShares
+  /** By `lineOf`. */
+  readonly ofLines: DueShares
 }
 
-/** A condition on rows of one index: `own` and `sides` never read what the other has, however much of it waits. */
-const places: Readonly<Record<Taking, { readonly from: string; readonly where: string }>> = {
-  own: { from: 'unnest($4::text[]) as wanted (kind)', where: `w.side = ''` },
+/** What one merchant wants of one side. */
+export const lineOf = ({ side, merchantId }: Pick<DueItem, 'side' | 'merchantId'>): string => `${side} ${merchantId}`
+
+/** Places that are looked at one by one, and their columns: `own` and `sides` never read what the other has, however much of it waits. */
+const places: Readonly<Record<Taking, { readonly from: string; readonly columns: readonly string[] }>> = {
+  own: { from: `select kind, '' as side from unnest($4::text[]) as wanted (kind)`, columns: ['kind', 'side'] },
   // As many rows as there are sides, each found by one step of the index.
   sides: {
-    from: `(with recursive waits (kind, side) as (
-              select kind, (select min(w.side) from due_work w where w.kind = kinds.kind and w.side > '') from unnest($4::text[]) as kinds (kind)
-              union all
-              select kind, (select min(w.side) from due_work w where w.kind = waits.kind and w.side > waits.side) from waits where side is not null)
-            select kind, side from waits where side is not null and side <> all ($13::text[])) as wanted`,
-    where: 'w.side = wanted.side',
+    from: `select kind, side from (
+             with recursive waits (kind, side) as (
+               select kind, (select min(w.side) from due_work w where w.kind = kinds.kind and w.side > '') from unnest($4::text[]) as kinds (kind)
+               union all
+               select kind, (select min(w.side) from due_work w where w.kind = waits.kind and w.side > waits.side) from waits where side is not null)
+             select kind, side from waits where side <> all ($13::text[])) wanted`,
+    columns: ['kind', 'side'],
   },
-  all: { from: 'unnest($4::text[]) as wanted (kind)', where: 'w.side <> all ($13::text[])' },
+  all: { from: `select kind, '' as side from unnest($4::text[]) as wanted (kind)`, columns: ['kind'] },
 }
 
-/** Takes what is due, of each side the oldest first, for the length of a lease. */
+/** What is left for those of a place that somebody has locked. */
+const lockedMost = 16
+/** Of one merchant no more is read to find what does not call a side that has no room. */
+const readMost = 1000
+
+/**
+ * Takes what is due for the length of a lease. Of each place the oldest are looked at, and where those may not be all, the oldest of each merchant, found by skipping
+ * through the index: a long backlog of one does not hide the others. At a side and of all, whoever has least under way comes first, then whoever has had nothing for
+ * longest, then what is oldest.
+ */
 export async function takeDue(
   db: Connection,
   now: number,
-  { kinds, taking, limit, merchants, sides }: Wanted,
+  { kinds, taking, limit, merchants, sides, ofMerchants, ofLines }: Wanted,
 ): Promise<DueItem[]> {
-  const { from, where } = places[taking]
+  const { from, columns: ofPlace } = places[taking]
   const full = ({ named }: Rooms) => [...named].filter(([, room]) => room <= 0).map(([name]) => name)
+  const isFree = '(w.leased_until is null or w.leased_until < $1 or w.leased_until > $6)'
+  const work = 'w.merchant_id, w.subject_id, w.due_at, w.side as at_side'
+  // Compared and ordered by as rows, with all their columns: so no index but theirs is thought to do as well.
+  const [here, there] = ['w', 'at'].map(name => ofPlace.map(column => `${name}.${column}`).join(', '))
   const { rows } = await db.query<DueItem>({
     name: `take due work ${taking}`,
-    text: `update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
-            where (kind, merchant_id, subject_id) in (
-              select kind, merchant_id, subject_id from (
-                select *, row_number() over (partition by merchant_id order by of_side, due_at) as of_merchant from (
-                  select due.*, case due.side when '' then 1 else row_number() over (partition by due.side order by due.due_at) end as of_side
-                    from ${from} cross join lateral (
-                      select w.kind, w.merchant_id, w.subject_id, w.due_at, w.side from due_work w
-                       where w.kind = wanted.kind and ${where} and w.due_at <= $1 and (w.leased_until is null or w.leased_until < $1 or w.leased_until > $6)
-                         and w.merchant_id <> all ($5::uuid[]) and ${servedHere('w.merchant_id')}
-                       order by w.due_at limit $3 for update skip locked) due) found
-                 where side = '' or of_side <= coalesce((select room from unnest($7::text[], $8::int[]) as of_one (name, room) where name = side), $9)) of_sides
-               where of_merchant <= coalesce((select room from unnest($10::uuid[], $11::int[]) as of_one (id, room) where id = merchant_id), $12)
-               order by of_side, due_at limit $3)
-           returning ${columns}`,
+    text: `
+      with recursive places as (${from}),
+      oldest as (
+        select at.kind, at.side, w.* from places at cross join lateral (
+          select ${work} from due_work w
+           where (${here}, w.due_at) >= (${there}, '-infinity') and (${here}, w.due_at) <= (${there}, $1) and ${isFree}
+           order by ${here}, w.due_at limit $3) w),
+      lines as (
+        select at.kind, at.side, w.merchant_id, w.due_at
+          from (select kind, side from oldest group by kind, side having count(*) >= $3) at cross join lateral (
+            select w.merchant_id, w.due_at from due_work w where (${here}) >= (${there}) order by ${here}, w.merchant_id, w.due_at limit 1) w
+        union all
+        select at.kind, at.side, w.merchant_id, w.due_at from lines at cross join lateral (
+          select w.kind, w.side, w.merchant_id, w.due_at from due_work w
+           where (${here}, w.merchant_id) > (${there}, at.merchant_id) order by ${here}, w.merchant_id, w.due_at limit 1) w
+         where (${here}) = (${there})),
+      found as (
+        select * from oldest
+        union
+        select at.kind, at.side, w.* from lines at cross join lateral (
+          select w.merchant_id, w.subject_id, w.due_at, w.at_side from (
+            select w.kind, w.side, ${work} from due_work w
+             where (${here}, w.merchant_id, w.due_at) >= (${there}, at.merchant_id, '-infinity')
+               and (${here}, w.merchant_id, w.due_at) <= (${there}, at.merchant_id, $1) and ${isFree}
+             order by ${here}, w.merchant_id, w.due_at limit ${readMost}) w
+           where w.at_side <> all ($13::text[]) order by ${here}, w.merchant_id, w.due_at limit $12) w
+         where at.due_at <= $1 and at.merchant_id <> all ($5::uuid[])),
+      ranked as (
+        select found.*, coalesce(line.turn, 0) as turn,
+               coalesce(line.running, 0) + row_number() over (partition by at_side, found.merchant_id order by due_at) as of_line
+          from found left join unnest($14::text[], $15::uuid[], $16::int[], $17::bigint[]) as line (side, merchant_id, running, turn)
+            on line.side = at_side and line.merchant_id = found.merchant_id
+         where at_side <> all ($13::text[]) and found.merchant_id <> all ($5::uuid[]) and ${servedHere('found.merchant_id')}),
+      locked as (
+        select first.*, w.place
+          from (select *, row_number() over (partition by kind, side order by of_line, turn, due_at) as of_place from ranked) first cross join lateral (
+            select w.ctid as place from due_work w
+             where w.kind = first.kind and w.merchant_id = first.merchant_id and w.subject_id = first.subject_id and w.due_at <= $1 and ${isFree}
+               for update skip locked) w
+         where of_place <= $3 + ${lockedMost}),
+      of_sides as (
+        select * from (
+          select *, case at_side when '' then 1 else row_number() over (partition by at_side order by of_line, turn, due_at) end as of_side from locked) one
+         where at_side = '' or of_side <= coalesce((select room from unnest($7::text[], $8::int[]) as of_one (name, room) where name = at_side), $9)),
+      of_merchants as (
+        select place, due_at, of_side, coalesce(merchant.room, $12) as room, coalesce(merchant.turn, 0) as turn,
+               row_number() over (partition by merchant_id order by of_side, due_at) as of_merchant
+          from of_sides left join unnest($10::uuid[], $11::int[], $18::bigint[]) as merchant (id, room, turn) on merchant.id = merchant_id)
+      update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
+       where ctid = any (array(
+         select place from of_merchants where of_merchant <= room order by of_merchant - room, turn, of_side, due_at limit $3))
+      returning ${columns}`,
     values: [
       timeParameter(now),
       timeParameter(now + leaseSeconds * 1000),
@@ -97,10 +156,24 @@ export async function takeDue(
       [...merchants.named.keys()],
       [...merchants.named.values()],
       merchants.most,
-      ...(taking === 'own' ? [] : [full(sides)]),
+      full(sides),
+      ...linesIn(ofLines),
+      [...merchants.named.keys()].map(id => ofMerchants.get(id)?.turn ?? 0),
     ],
   })
   return rows.sort((a, b) => a.dueAt - b.dueAt)
+}
+
+/** Sides, merchants, what of them is under way, and their turns. */
+function linesIn(lines: DueShares): unknown[][] {
+  const names = [...lines.keys()].map(name => name.split(' '))
+  const shares = [...lines.values()]
+  return [
+    names.map(([side]) => side),
+    names.map(([, merchantId]) => merchantId),
+    shares.map(({ running }) => running),
+    shares.map(({ turn }) => turn),
+  ]
 }
 
 /** What was taken before it was known whose server it calls goes back, unbegun, to be taken as that side's. */

@@ -1,15 +1,16 @@
 // The worker loop: takes due work and runs its handler; what takes long keeps one place of a few, and delays no other. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
 import type { Clock, Timer } from '../clock.ts'
-import { addTo } from '../counts.ts'
 import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
+import { countShares, type DueShares } from './shares.ts'
 import type { Silences } from './silence.ts'
 import {
   backOffMost,
   type DueItem,
   finishDue,
   leaseSeconds,
+  lineOf,
   postponeDue,
   type Rooms,
   renewDue,
@@ -63,22 +64,24 @@ export function startWorker<Parts extends WorkerParts>(
   let looking: Promise<void> = Promise.resolve()
   let mayBeMore = false
   const running = new Set<Promise<void>>()
-  const ofMerchant = countOf()
-  const ofSide = countOf()
-  const roomsOf = ({ counts }: typeof ofSide, most: number, silences: Silences | undefined): Rooms => {
-    const named = new Map([...counts].map(([name, count]) => [name, most - count]))
-    for (const [name, room] of silences?.rooms() ?? []) named.set(name, room - (counts.get(name) ?? 0))
-    return { most, named }
-  }
+  const ofMerchants = countShares()
+  const ofSides = countShares()
+  const ofLines = countShares()
   const look = async (): Promise<void> => {
     const limit = most - running.size
     let isMoving = false
     mayBeMore = limit <= 0
     try {
       if (limit > 0 && mayTake()) {
-        const merchants = roomsOf(ofMerchant, mostOfOne, silentMerchants?.(parts))
-        const sides = roomsOf(ofSide, mostOfSide, parts.silences)
-        const items = await takeDue(parts.database.work, parts.clock.real(), { kinds, taking, limit, merchants, sides })
+        const items = await takeDue(parts.database.work, parts.clock.real(), {
+          kinds,
+          taking,
+          limit,
+          merchants: roomsOf(ofMerchants.shares, mostOfOne, silentMerchants?.(parts)),
+          sides: roomsOf(ofSides.shares, mostOfSide, parts.silences),
+          ofMerchants: ofMerchants.shares,
+          ofLines: ofLines.shares,
+        })
         const found = await putAside(items)
         isMoving = found.length < items.length
         for (const item of found) run(item)
@@ -106,20 +109,21 @@ export function startWorker<Parts extends WorkerParts>(
     }
   }
   const isFull = ({ merchantId, side }: DueItem) =>
-    ofMerchant.counts.get(merchantId)! >= mostOfOne || (side !== '' && ofSide.counts.get(side)! >= mostOfSide)
+    ofMerchants.shares.get(merchantId)!.running >= mostOfOne || (side !== '' && ofSides.shares.get(side)!.running >= mostOfSide)
   const next = () => {
     timer = undefined
     looking = look()
   }
-  const count = ({ merchantId, side }: DueItem, by: number) => {
-    ofMerchant.add(merchantId, by)
-    if (side !== '') ofSide.add(side, by)
+  const count = (item: DueItem, how: 'begin' | 'end') => {
+    ofMerchants[how](item.merchantId)
+    ofLines[how](lineOf(item))
+    if (item.side !== '') ofSides[how](item.side)
   }
   const run = (item: DueItem): void => {
-    count(item, 1)
+    count(item, 'begin')
     const one = runItem(parts, handlers, item).finally(() => {
       running.delete(one)
-      count(item, -1)
+      count(item, 'end')
       if (!mayBeMore || running.size > most / 2 || stopped || !timer) return
       timer.cancel()
       next()
@@ -137,13 +141,11 @@ export function startWorker<Parts extends WorkerParts>(
   }
 }
 
-/** How many there are of each. */
-function countOf(): { readonly counts: ReadonlyMap<string, number>; add(name: string, by: number): void } {
-  const counts = new Map<string, number>()
-  return {
-    counts,
-    add: (name, by) => addTo(counts, name, by),
-  }
+/** What is left of each. */
+function roomsOf(shares: DueShares, most: number, silences: Silences | undefined): Rooms {
+  const named = new Map([...shares].map(([name, { running }]) => [name, most - running]))
+  for (const [name, room] of silences?.rooms() ?? []) named.set(name, room - (shares.get(name)?.running ?? 0))
+  return { most, named }
 }
 
 /** Runs one item, and keeps its lease for as long as that takes; a handler that throws is tried again, later each time. */

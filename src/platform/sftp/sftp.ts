@@ -14,6 +14,9 @@ export type RemoteFile = {
   readonly modifiedAt: number
 }
 
+/** What a server is given: as a whole, or piece by piece, as slowly as it takes them; from the first each time that it is asked for. */
+export type SentFile = Buffer | { readonly length: number; pieces(): AsyncIterable<Buffer> }
+
 /** Paths are the server's, with slashes. */
 export type Sftp = {
   /** Plain files of a folder by name; no more than a server should have there, of which `isCut` tells. */
@@ -21,9 +24,9 @@ export type Sftp = {
   /** Rejects when there is more than `bytesMost`, or another number of bytes than the server says. */
   read(path: string, bytesMost: number): Promise<Buffer>
   /** Whether these bytes and no others are under a name; undefined where nothing is. */
-  holds(path: string, bytes: Buffer): Promise<boolean | undefined>
+  holds(path: string, file: SentFile): Promise<boolean | undefined>
   /** Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. */
-  put(path: string, bytes: Buffer): Promise<void>
+  put(path: string, file: SentFile): Promise<void>
   /** Never onto what is there. */
   move(from: string, to: string): Promise<void>
 }
@@ -45,6 +48,9 @@ export type SftpLimits = {
   readonly answerSeconds: number
   /** From the first byte to the last. */
   readonly sessionSeconds: number
+  /** A file that is longer under way goes on at so many bytes a second, or the session ends. */
+  readonly paceSeconds: number
+  readonly paceBytes: number
   readonly filesMost: number
   /** Of each answer, with all that comes unasked until the next question; until it is ready, of greeting, keys and banner together. */
   readonly answerBytes: number
@@ -59,6 +65,8 @@ export type SftpLimits = {
 export const sftpLimits: SftpLimits = {
   answerSeconds: 30,
   sessionSeconds: 600,
+  paceSeconds: 60,
+  paceBytes: 8192,
   filesMost: 10_000,
   answerBytes: 64 * 1024,
   listedBytes: 1024,
@@ -139,6 +147,18 @@ export async function withSftp<Value>(
       timer.cancel()
     }
   }
+  const pace: Pace = what => {
+    const began = clock.elapsed()
+    let bytes = 0
+    return length => {
+      bytes += length
+      const seconds = (clock.elapsed() - began) / 1000
+      if (seconds < limits.paceSeconds || bytes >= seconds * limits.paceBytes) return
+      const slow = new SftpError(`${what}: the server goes on at fewer than ${limits.paceBytes} bytes a second`, 'lost')
+      lose(slow)
+      throw slow
+    }
+  }
   try {
     const { type, blob } = server.hostKey
     await answer('connecting', isNothing, done => {
@@ -163,7 +183,7 @@ export async function withSftp<Value>(
       })
     })
     const channel = await answer('beginning SFTP', isChannel, beginning(client))
-    return await work(filesOf(channel, answer, limits))
+    return await work(filesOf(channel, answer, pace, limits))
   } finally {
     session.cancel()
     socket.destroy()
@@ -192,6 +212,9 @@ type AskServer = (done: (error?: Error | null, answer?: unknown) => void) => voi
 type IsAnswer<Answer> = (answer: unknown) => answer is Answer
 type RemoteAnswer = <Answer>(what: string, isAnswer: IsAnswer<Answer>, ask: AskServer, bytesMost?: BytesMost) => Promise<Answer>
 
+/** Told of each part of a file that has gone. */
+type Pace = (what: string) => (bytes: number) => void
+
 const isChannel = (answer: unknown): answer is SFTPWrapper => answer !== undefined
 const isNothing = (answer: unknown): answer is undefined => answer === undefined
 const isBytes = (answer: unknown): answer is Buffer => Buffer.isBuffer(answer)
@@ -212,7 +235,7 @@ const statusNoFile = 2
 /** Without it the package takes `.` and `..` out of a page before it has looked whether it is one. */
 type AsksWhole = { readdir(handle: Buffer, how: { readonly full: true }, done: Parameters<AskServer>[0]): void }
 
-function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits): Sftp {
+function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits: SftpLimits): Sftp {
   /** Undefined at the end. */
   const untilEnd = <Value>(...asked: Parameters<typeof answer<Value>>): Promise<Value | undefined> =>
     answer(...asked).catch((error: RemoteRefusal) => {
@@ -232,12 +255,17 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
       },
     )
   async function read(path: string, bytesMost: number): Promise<Buffer> {
+    const chunks: Buffer[] = []
+    await readEach(path, bytesMost, chunk => chunks.push(chunk))
+    return Buffer.concat(chunks)
+  }
+  async function readEach(path: string, bytesMost: number, take: (chunk: Buffer) => unknown): Promise<void> {
     const handle = await open(path, 'r')
     // Without a size nothing is taken.
     const { size = -1 } = await answer(`looking at ${path}`, isAttributes, done => channel.fstat(handle, done))
     if (size > bytesMost) throw new SftpError(`${path} has ${size} bytes, more than ${bytesMost}`)
-    const chunks: Buffer[] = []
-    let length = 0
+    const goesOn = pace(`reading ${path}`)
+    let [length, count] = [0, 0]
     for (;;) {
       const at = length
       const chunk = await untilEnd(`reading ${path}`, isBytes, done => {
@@ -245,23 +273,26 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
         channel.read(handle, room, 0, chunkBytes, at, (error, count) => done(error, room.subarray(0, count)))
       })
       if (!chunk || chunk.length === 0) break
-      chunks.push(chunk)
+      await take(chunk)
+      goesOn(chunk.length)
       length += chunk.length
       if (length > size) break
-      if (chunks.length > 16 + length / pieceBytesLeast) throw new SftpError(`${path} comes in too many pieces`, 'lost')
+      if (++count > 16 + length / pieceBytesLeast) throw new SftpError(`${path} comes in too many pieces`, 'lost')
     }
     await close(path, handle)
     if (length !== size) throw new SftpError(`${path} should have ${size} bytes, and is still written to or cut off`)
-    return Buffer.concat(chunks)
   }
-  async function holds(path: string, bytes: Buffer): Promise<boolean | undefined> {
+  async function holds(path: string, file: SentFile): Promise<boolean | undefined> {
     if ((await sizeOf(path)) === undefined) return undefined
-    const there = await read(path, bytes.length).catch((error: SftpError) => {
+    const same = comparison(file)
+    try {
+      await readEach(path, file.length, same.take)
+    } catch (error) {
       // What is longer or still grows is another.
-      if (error.about === 'file' && !(error instanceof RemoteRefusal)) return undefined
+      if (error instanceof SftpError && error.about === 'file' && !(error instanceof RemoteRefusal)) return false
       throw error
-    })
-    return there?.equals(bytes) ?? false
+    }
+    return same.isWhole()
   }
   async function move(from: string, to: string): Promise<void> {
     await answer(`moving ${from} to ${to}`, isNothing, done => channel.rename(from, to, done))
@@ -291,20 +322,49 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
         .sort((a, b) => (a.name < b.name ? -1 : 1))
       return { files, isCut }
     },
-    async put(path, bytes) {
-      const there = await holds(path, bytes)
+    async put(path, file) {
+      const there = await holds(path, file)
       if (there) return
       if (there === false) throw new SftpError(`${path} is there already, and is not ours`)
       const part = `${path}.tmp`
       const handle = await open(part, 'w')
-      for (let at = 0; at < bytes.length; at += chunkBytes)
+      const goesOn = pace(`writing ${part}`)
+      let length = 0
+      for await (const chunk of chunksOf(file)) {
         await answer(`writing ${part}`, isNothing, done =>
-          channel.write(handle, bytes, at, Math.min(chunkBytes, bytes.length - at), at, error => done(error)),
+          channel.write(handle, chunk, 0, chunk.length, length, error => done(error)),
         )
+        goesOn(chunk.length)
+        length += chunk.length
+      }
       await close(part, handle)
-      if ((await sizeOf(part)) !== bytes.length) throw new SftpError(`${part} was written, and has another length`)
+      if ((await sizeOf(part)) !== file.length) throw new SftpError(`${part} was written, and has another length`)
       await move(part, path)
     },
+  }
+}
+
+async function* chunksOf(file: SentFile): AsyncGenerator<Buffer> {
+  for await (const piece of Buffer.isBuffer(file) ? [file] : file.pieces())
+    for (let at = 0; at < piece.length; at += chunkBytes) yield piece.subarray(at, at + chunkBytes)
+}
+
+/** Whether what comes in whatever chunks is a file and nothing else. */
+function comparison(file: SentFile): { take(there: Buffer): Promise<void>; isWhole(): boolean } {
+  const chunks = chunksOf(file)
+  let [ours, length, isSame] = [Buffer.alloc(0), 0, true]
+  return {
+    async take(there) {
+      for (let at = 0; at < there.length && isSame; ) {
+        if (ours.length === 0) ours = (await chunks.next()).value ?? ours
+        const compared = Math.min(ours.length, there.length - at)
+        isSame = compared > 0 && there.compare(ours, 0, compared, at, at + compared) === 0
+        ours = ours.subarray(compared)
+        at += compared
+        length += compared
+      }
+    },
+    isWhole: () => isSame && length === file.length,
   }
 }
 

@@ -7,7 +7,8 @@ import type { PaymentParts } from '../../payments/parts.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import type { OpenSftp } from '../../platform/sftp/open.ts'
 import type { SftpPlace } from '../../platform/sftp/server.ts'
-import { SftpError } from '../../platform/sftp/sftp.ts'
+import { type SentFile, SftpError } from '../../platform/sftp/sftp.ts'
+import { keepContent, keptFile } from './keep.ts'
 import { periodAfter, type ReportPeriod } from './period.ts'
 import { findOwed, insertOwed, markDelivered, markFailed } from './store.ts'
 
@@ -28,18 +29,18 @@ export type OwedFile = {
   readonly records: number | null
 }
 
-/** `records`: how many. */
-export type FileContent = { readonly records: number; readonly bytes: Buffer }
+/** A file as it is made, part by part, and how many records are in each. */
+export type FileContent = AsyncIterable<{ readonly text: string; readonly records: number }>
 
 /** Puts a file where it belongs, whole or not at all; the same one again does no harm. Rejects with an SftpError. */
-export type PutFile = (name: string, bytes: Buffer) => Promise<void>
+export type PutFile = (name: string, file: SentFile) => Promise<void>
 /** Where files go: opened once for those that are owed. Rejects with an SftpError. */
 export type FileTarget = (work: (put: PutFile) => Promise<void>) => Promise<void>
 
 export const sftpTarget =
   ({ sftp }: Pick<OwedParts, 'sftp'>, place: SftpPlace): FileTarget =>
   work =>
-    sftp(place, server => work((name, bytes) => server.put(`${place.folder}/${name}`, bytes)), { guarded: true })
+    sftp(place, server => work((name, file) => server.put(`${place.folder}/${name}`, file)), { guarded: true })
 
 /** Whose files, of what and where to. */
 export type OwedSource = {
@@ -51,8 +52,8 @@ export type OwedSource = {
   /** Of whom a case is, and of which kind. */
   readonly about: { readonly merchantId: string; readonly kind: CaseKind }
   name(file: Pick<OwedFile, 'day' | 'form'>): string
-  /** The same bytes each time. Rejects with an SftpError when there can be no such file. */
-  content(file: OwedFile): Promise<FileContent>
+  /** Read once: what is tried again is the same file, whatever was added meanwhile. Rejects with an SftpError when there can be no such file. */
+  content(file: OwedFile): FileContent
 }
 
 const minute = 60_000
@@ -101,12 +102,18 @@ async function deliverAll(parts: OwedParts, of: OwedSource, owed: readonly OwedF
     await of.target(async put => {
       for (const file of owed) {
         const deliver = async () => {
-          const { records, bytes } = await of.content(file)
-          await put(of.name(file), bytes)
-          return records
+          const kept = await keepContent(parts, file, () => of.content(file))
+          if (!kept) return 'of another'
+          await put(of.name(file), await keptFile(parts.database.work, kept.fileId))
+          return kept.records
         }
         const records = await deliver().catch((error: Error) => fail(file, error).then(() => 'failed' as const))
         if (records === 'failed') continue
+        if (records === 'of another') {
+          left.delete(file)
+          failed.push(file) // is looked for again, unless that one has delivered it
+          continue
+        }
         await noteDelivered(parts, of, file, records)
         left.delete(file)
       }

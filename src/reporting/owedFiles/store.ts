@@ -49,13 +49,57 @@ export async function findOwed(db: Connection, ownerId: string, source: string):
 const one = 'owner_id = $1 and source = $2 and day = $3 and form = $4'
 const keyOf = ({ ownerId, source, day, form }: OwedFile): unknown[] => [ownerId, source, day, form]
 
-/** The bytes of a file stand under this id from now on. False when others were faster. */
+/** Its bytes are collected under this id; what somebody collected who did not come to an end is not needed. False when others were faster. */
+export async function beginFile(db: Connection, file: OwedFile, fileId: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `with begun as (select making_id from owed_files where ${one} and file_id is null and outcome is null for update),
+          dropped as (delete from file_pieces where file_id in (select making_id from begun))
+     update owed_files set making_id = $5 where ${one} and exists (select from begun)`,
+    [...keyOf(file), fileId],
+  )
+  return rowCount === 1
+}
+
+/** False when it is made by another, or is not owed any more: nothing is left that nobody would take away. */
+export async function addPiece(
+  db: Connection,
+  file: OwedFile,
+  fileId: string,
+  number: number,
+  content: Buffer,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into file_pieces (file_id, number, content)
+     select $5, $6, $7 from (select from owed_files where ${one} and making_id = $5 and outcome is null for share) still`,
+    [...keyOf(file), fileId, number, content],
+  )
+  return rowCount === 1
+}
+
+/** All of it is there. False as above. */
 export async function keepFile(db: Connection, file: OwedFile, fileId: string, records: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update owed_files set file_id = $5, records = $6 where ${one} and file_id is null and outcome is null`,
+    `update owed_files set file_id = making_id, making_id = null, records = $6
+      where ${one} and making_id = $5 and file_id is null and outcome is null`,
     [...keyOf(file), fileId, records],
   )
   return rowCount === 1
+}
+
+export async function dropMaking(db: Connection, file: OwedFile, fileId: string): Promise<void> {
+  await db.query(
+    `with ended as (update owed_files set making_id = null where ${one} and making_id = $5)
+     delete from file_pieces where file_id = $5`,
+    [...keyOf(file), fileId],
+  )
+}
+
+export async function keptBytes(db: Connection, fileId: string): Promise<number> {
+  const { rows } = await db.query<{ bytes: number }>(
+    'select coalesce(sum(octet_length(content)), 0)::bigint as bytes from file_pieces where file_id = $1',
+    [fileId],
+  )
+  return rows[0]!.bytes
 }
 
 /** What was kept of it is not needed any more. */
@@ -94,7 +138,7 @@ export async function dropOwed(db: Connection, ownerId: string, source: string, 
     [ownerId, source, storableText(why), timeParameter(now)],
   )
   await db.query(
-    'delete from file_pieces where file_id in (select file_id from owed_files where owner_id = $1 and source = $2)',
+    'delete from file_pieces where file_id in (select unnest(array[file_id, making_id]) from owed_files where owner_id = $1 and source = $2)',
     [ownerId, source],
   )
 }
@@ -126,8 +170,8 @@ export async function countOwed(db: Connection, owners?: readonly string[]): Pro
 
 /** What ended before `$1`, with what was kept of it to be tried again. */
 export const eraseOwed = `with old as (
-    select owner_id, source, day, form, file_id from owed_files where ended_at < $1 and ${servedHere('owner_id')} limit $2 for update skip locked),
-  dropped as (delete from file_pieces where file_id in (select file_id from old))
+    select owner_id, source, day, form, file_id, making_id from owed_files where ended_at < $1 and ${servedHere('owner_id')} limit $2 for update skip locked),
+  dropped as (delete from file_pieces where file_id in (select unnest(array[file_id, making_id]) from old))
   delete from owed_files f using old where f.owner_id = old.owner_id and f.source = old.source and f.day = old.day and f.form = old.form`
 
 export async function insertPieces(db: Connection, fileId: string, from: number, pieces: readonly Buffer[]): Promise<void> {

@@ -20,24 +20,19 @@ const atOnce = 500
 const receiptsMost = 1_000_000
 
 /** Of a day that is over it is always the same. Test payments stand in files of a sandbox only (decisions, 6). */
-export async function receiptsOfDay(
-  parts: ContentParts,
-  merchantId: string,
-  day: string,
-  form: ReceiptForm,
-): Promise<FileContent> {
+export async function* receiptsOfDay(parts: ContentParts, merchantId: string, day: string, form: ReceiptForm): FileContent {
   const db = parts.database.reports
   const from = Date.parse(day)
   const modes = parts.sandbox ? {} : { mode: 'live' as Mode }
   const found = await findPage(db, { merchantId, types: ['RC'], from, to: from + dayMilliseconds, ...modes }, receiptsMost, 0)
-  const pieces: Buffer[] = []
+  const [before, behind] = form === 'xml' ? listXml(found.length) : [csvRow(columns), '']
+  yield { text: before, records: 0 }
   for (let at = 0; at < found.length; at += atOnce) {
     const ids = found.slice(at, at + atOnce).map(({ id }) => id)
     const payments = new Map((await findPayments(db, merchantId, ids)).map(payment => [payment.id, payment]))
-    pieces.push(Buffer.from(ids.map(id => piece[form](parts, payments.get(id)!)).join('')))
+    yield { text: ids.map(id => piece[form](parts, payments.get(id)!)).join(''), records: ids.length }
   }
-  const [before, behind] = form === 'xml' ? listXml(found.length) : [csvRow(columns), '']
-  return { records: found.length, bytes: Buffer.concat([Buffer.from(before), ...pieces, Buffer.from(behind)]) }
+  yield { text: behind, records: 0 }
 }
 
 const columns = [

@@ -42,7 +42,7 @@ export const retryReceipts = (
     return count
   })
 
-/** Due work of kind `receiptFiles`. What was received on a day that is over does not change: the bytes are made of it again. */
+/** Due work of kind `receiptFiles`. */
 export const deliverReceipts: DueHandler<ReceiptFileParts> = async (parts, { merchantId, details }) => {
   const settings = parts.directory.merchant(merchantId)?.settings.receiptFiles
   if (!settings) return 'done' // a start with the setting begins again

@@ -113,36 +113,36 @@ export type ReportOf = {
   readonly day: string
 }
 
-/** It is held in memory when it is put on a server. */
+/** It stands in the database until its server has it. */
 export const reportBytesMost = 64 * 1024 * 1024
 
 /** Rejects with an SftpError, which is told like any other that keeps it from its server, when it is larger than a file may be. */
-export async function reportContent(
+export async function* reportContent(
   parts: ScheduledContentParts,
   { ownerId, report: name, form, mode, every, day }: ReportOf,
   bytesMost = reportBytesMost,
-): Promise<FileContent> {
+): FileContent {
   const { heading, rows } = reports[name]
   const { directory } = parts
   const merchants = directory.below([ownerId]).filter(({ kind }) => kind === 'merchant')
-  const pieces: Buffer[] = []
-  let [records, bytes] = [0, 0]
-  const add = (text: string) => {
-    const piece = Buffer.from(text)
-    bytes += piece.length
+  let [all, bytes] = [0, 0]
+  const part = (text: string, records = 0) => {
+    bytes += Buffer.byteLength(text)
     if (bytes > bytesMost)
       throw new SftpError(`the report has more than ${bytesMost} bytes: schedule it for shorter periods or fewer merchants`)
-    pieces.push(piece)
+    all += records
+    return { text, records }
   }
-  add(form === 'csv' ? csvRow(heading) : '[')
+  yield part(form === 'csv' ? csvRow(heading) : '[')
   const span = { from: Date.parse(day), to: Date.parse(periodAfter(every, day)) }
   for (const { id: merchantId } of merchants)
     for await (const portion of rows(parts, { merchantId, mode, ...span })) {
       if (portion.length === 0) continue
-      if (form === 'csv') add(portion.map(({ csv }) => csv).join(''))
-      else add(`${records > 0 ? ',' : ''}\n${portion.map(({ json }) => JSON.stringify(json)).join(',\n')}`)
-      records += portion.length
+      const text =
+        form === 'csv'
+          ? portion.map(({ csv }) => csv).join('')
+          : `${all > 0 ? ',' : ''}\n${portion.map(({ json }) => JSON.stringify(json)).join(',\n')}`
+      yield part(text, portion.length)
     }
-  if (form === 'json') add('\n]\n')
-  return { records, bytes: Buffer.concat(pieces) }
+  if (form === 'json') yield part('\n]\n')
 }

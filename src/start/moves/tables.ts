@@ -45,7 +45,7 @@ const ofOthers = (table: string) => `except select account from ${table} where m
 
 /** Reached through another table. Bank accounts carry slips of one merchant alone: where they do not, nothing of them is this merchant's. */
 const reached: Readonly<Record<string, string>> = {
-  file_pieces: 'file_id in (select file_id from owed_files where owner_id = $1)',
+  file_pieces: 'file_id in (select unnest(array[file_id, making_id]) from owed_files where owner_id = $1)',
   ...Object.fromEntries(
     [...ofAccounts].map(name => [name, `account in ((${ownAccounts}) ${ofOthers('slips')} ${ofOthers('refund_transfers')})`]),
   ),
