@@ -3,6 +3,22 @@
 import type { Mutant } from './plant.ts'
 
 export const mutants: readonly Mutant[] = [
+  // TLS record by record.
+  { name: 'tls: keys are renewed as often as somebody likes', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: '++this.#empty > emptyRecordsMost', instead: '++this.#empty > 1e9' },
+  { name: 'tls: what carries something counts as what does not', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: 'const isEmpty = out === this.#out', instead: 'const isEmpty = true' },
+  { name: 'tls: several new keys are made in one turn', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: 'if (this.#isEmpty()) break', instead: 'this.#isEmpty()' },
+  { name: 'tls: a new key beside an empty write ends the process', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: 'this.#holds++', instead: 'this.#holds += 0' },
+  { name: 'tls: an answer is lost with the reset behind it', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: 'if (this.#come.length === 0 || !this.readableFlowing) this.destroy', instead: 'this.destroy' },
+  { name: 'tls: records of servers that are called are not counted', file: 'src/platform/http.ts', tests: ['tlsRecords'],
+    find: 'connecting.createConnection = options => connectByRecords(options as NetConnectOpts)', instead: 'void connectByRecords' },
+  { name: 'tls: nobody knows who calls', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: 'for (const name of ends) Object.defineProperty(tls, name, { get: () => raw[name] })', instead: '' },
+
   // Backups, upgrades, several servers.
   { name: 'a manifest is believed without its seal', file: 'src/platform/database/backup/restore.ts', tests: ['backup'],
     find: 'if (!hasSealOf(order.seals))', instead: 'if (false)' },

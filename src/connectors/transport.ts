@@ -1,7 +1,7 @@
 // Asking another server over HTTP. What certainly was not sent is told apart from what may have arrived.
 
 import type { TLSSocket } from 'node:tls'
-import { boundAnswer, http, https } from '../platform/http.ts'
+import { ask } from '../platform/http.ts'
 import { type ClientTls, spokenTls } from '../platform/tls.ts'
 
 export type HttpReply = { readonly status: number; readonly body: string }
@@ -36,13 +36,9 @@ export const httpTransport: Transport = ({ method, url, headers, body, answerMos
     const options = {
       method,
       signal,
-      agent: false,
       headers: { ...headers, ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }) },
     }
-    const request = url.startsWith('https:')
-      ? https.request(url, { ...options, ...spokenTls, ...tls })
-      : http.request(url, options)
-    boundAnswer(request, answerMost + standardMost)
+    const request = ask(url, { ...options, ...spokenTls, ...tls }, answerMost + standardMost)
     request.once('error', failed)
     request.once('socket', socket => {
       // What is written before the other side has proved who it is stays here.

@@ -43,8 +43,8 @@ export type Connections = {
   opened(socket: Socket): void
   /** A raw socket on which TLS is to be spoken: it has so long for the handshake. */
   begun(socket: Socket): void
-  /** TLS stands: what is asked and answered goes through this socket from now on. */
-  secured(socket: Socket): void
+  /** TLS stands on `raw`: what is asked and answered goes through this socket from now on. */
+  secured(socket: Socket, raw: Socket | undefined): void
   /** Counts a request until its answer is gone, which must be taken piece by piece, each in time. False = one too many: the connection is closed. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   /** Its answer is made, and has so many bytes. */
@@ -115,8 +115,8 @@ export function watchConnections(
   const smallPieces = new Map<string, number>()
   let bytesKept = 0
   let bytesUntaken = 0
-  /** Raw sockets on which TLS does not stand yet, by their two ends: Node tells what stands by another object. */
-  const unsecured = new Map<string, Socket>()
+  /** Raw sockets on which TLS does not stand yet. */
+  const unsecured = new Set<Socket>()
 
   const second = clock.every(1000, () => smallPieces.clear())
   const timer = clock.every(lookEverySeconds * 1000, () => {
@@ -253,15 +253,13 @@ export function watchConnections(
     opened,
     begun(socket) {
       opened(socket).endsBefore = clock.elapsed() + handshakeSeconds * 1000
-      const ends = endsOf(socket) // a socket that is closed does not know them any more
-      unsecured.set(ends, socket)
-      socket.once('close', () => unsecured.get(ends) === socket && unsecured.delete(ends))
+      unsecured.add(socket)
+      socket.once('close', () => unsecured.delete(socket))
     },
-    secured(socket) {
-      const raw = unsecured.get(endsOf(socket))
+    secured(socket, raw) {
       const one = raw && connections.get(raw)
       if (!one) return void socket.destroy() // it is closed already
-      unsecured.delete(endsOf(socket))
+      unsecured.delete(raw)
       connections.delete(raw)
       connections.set(socket, one)
       one.endsBefore = undefined
@@ -330,7 +328,7 @@ export function watchConnections(
       else socket.destroy()
     },
     closeAll(which) {
-      for (const socket of [...(which === 'every' ? connections.keys() : unsecured.values())]) socket.destroy()
+      for (const socket of [...(which === 'every' ? connections.keys() : unsecured)]) socket.destroy()
     },
     stop() {
       timer.cancel()
@@ -338,6 +336,3 @@ export function watchConnections(
     },
   }
 }
-
-const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
-  [remoteAddress, remotePort, localAddress, localPort].join(' ')

@@ -13,6 +13,7 @@ import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
 import { networkOf } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
+import { byRecords, rawOf } from '../platform/tlsRecords.ts'
 import { isRecorded } from '../reporting/requests/keep.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, isListed } from './address.ts'
@@ -272,11 +273,11 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
   const server = options.tls
-    ? https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener)
+    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener))
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on('connection', options.tls ? connections.begun : connections.opened)
-  server.on('secureConnection', connections.secured)
+  server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     connections.closeSoon(socket)

@@ -1,8 +1,10 @@
 // HTTP of Node, without what an import of it brings along: an import reads every export once, and one of them loads a whole client of its own.
 
 import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { RequestOptions } from 'node:https'
+import type { NetConnectOpts, Socket } from 'node:net'
 import { endParsing } from './parsing.ts'
+import { connectByRecords } from './tlsRecords.ts'
 
 export const http = process.getBuiltinModule('node:http')
 export const https = process.getBuiltinModule('node:https')
@@ -30,6 +32,20 @@ export function boundConnections(server: Server, most: number): void {
   })
 }
 
+/** Makes a connection of its own for each call. */
+const connecting = new https.Agent()
+connecting.createConnection = options => connectByRecords(options as NetConnectOpts)
+
+/** Asks another server, over a connection of its own, which ends when more than `bytesMost` are answered. */
+export function ask(url: string | URL, options: RequestOptions, bytesMost: number): ClientRequest {
+  const request =
+    new URL(url).protocol === 'https:'
+      ? https.request(url, { ...options, agent: connecting })
+      : http.request(url, { ...options, agent: false })
+  boundAnswer(request, bytesMost)
+  return request
+}
+
 /** Answers of one call that only say that another will come. */
 const interimMost = 8
 
@@ -37,7 +53,7 @@ const interimMost = 8
  * Ends a call with an error when its answer does not come to its end: Node bounds its head and we its body, but nobody how often the other side may say
  * that it goes on, which takes more of the event loop than of the other side. Of one that goes on in another protocol Node would tell nobody.
  */
-export function boundAnswer(request: ClientRequest, bytesMost: number): void {
+function boundAnswer(request: ClientRequest, bytesMost: number): void {
   let interim = 0
   request.on('information', () => {
     if (++interim > interimMost) request.destroy(new Error('it said too often that an answer will come'))

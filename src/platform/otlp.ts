@@ -3,7 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from './clock.ts'
-import { boundAnswer, http, https } from './http.ts'
+import { ask } from './http.ts'
 import type { Log } from './log.ts'
 import { spokenTls } from './tls.ts'
 import { type Span, spanKinds } from './traces.ts'
@@ -90,13 +90,12 @@ export function sendSpans({ url, headers }: Collector, version: string, clock: C
 const post = ({ url, headers }: Collector, body: string, signal: AbortSignal): Promise<{ status: number; text: string }> =>
   new Promise((resolve, reject) => {
     const options = {
+      ...spokenTls,
       method: 'POST',
-      agent: false,
       signal,
       headers: { ...headers, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
     }
-    const request = url.startsWith('https:') ? https.request(url, { ...options, ...spokenTls }) : http.request(url, options)
-    boundAnswer(request, 2 * answerMost)
+    const request = ask(url, options, 2 * answerMost)
     request.on('error', reject)
     request.once('response', response =>
       beginning(response).then(text => resolve({ status: response.statusCode ?? 0, text }), reject),

@@ -3,7 +3,7 @@
 import { systemClock } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { type DatabaseIds, readDatabaseIds } from '../platform/database/installation.ts'
-import { boundAnswer, http } from '../platform/http.ts'
+import { ask } from '../platform/http.ts'
 
 const patienceMilliseconds = 2000
 const answerBytesMost = 16 * 1024
@@ -48,20 +48,18 @@ export function whyShared(cell: string, databases: ReadonlyMap<string, string | 
 /** What the gateway at `host:port` says; nothing when it does not answer, or is of a release that does not say it. */
 const askDatabase = (gateway: string): Promise<Partial<DatabaseIds>> =>
   new Promise(resolve => {
-    const request = http.get(
-      `http://${gateway}/health/ready`,
-      { headers: { Host: 'localhost' }, agent: false, signal: systemClock.deadline(patienceMilliseconds) },
-      response => {
-        let text = ''
-        response.setEncoding('utf8').on('data', piece => {
-          text += piece
-        })
-        response.on('end', () => resolve(idsIn(text)))
-        response.on('close', () => resolve({}))
-      },
-    )
-    boundAnswer(request, answerBytesMost)
+    const signal = systemClock.deadline(patienceMilliseconds)
+    const request = ask(`http://${gateway}/health/ready`, { headers: { Host: 'localhost' }, signal }, answerBytesMost)
+    request.once('response', response => {
+      let text = ''
+      response.setEncoding('utf8').on('data', piece => {
+        text += piece
+      })
+      response.on('end', () => resolve(idsIn(text)))
+      response.on('close', () => resolve({}))
+    })
     request.on('error', () => resolve({}))
+    request.end()
   })
 
 function idsIn(text: string): Partial<DatabaseIds> {

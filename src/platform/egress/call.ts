@@ -4,7 +4,7 @@
 import type { RequestOptions } from 'node:https'
 import { beginningOf } from '../../contract/cardNumbers.ts'
 import type { Clock, Timer } from '../clock.ts'
-import { boundAnswer, http, https } from '../http.ts'
+import { ask } from '../http.ts'
 import { scrub } from '../log.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
@@ -86,7 +86,6 @@ export function caller(
           ...call.headers,
           ...(call.body !== undefined && { 'Content-Length': String(Buffer.byteLength(call.body)) }),
         },
-        agent: false,
         family: target.family,
         maxHeaderSize: 16_384,
         // Whatever name it is asked for, the answer is the address that was checked.
@@ -96,7 +95,8 @@ export function caller(
           else found(null, address, family)
         },
       }
-      const request = (target.url.protocol === 'https:' ? https : http).request(target.url, options, response => {
+      const request = ask(target.url, options, readMost)
+      request.once('response', response => {
         const status = response.statusCode ?? 0
         const retryAfter = Number(response.headers['retry-after'])
         const answered = { status, ...(Number.isFinite(retryAfter) && retryAfter > 0 && { retryAfter }) }
@@ -115,7 +115,6 @@ export function caller(
         response.on('error', finish)
         response.on('close', finish)
       })
-      boundAnswer(request, readMost)
       const timer = clock.after(limits.seconds * 1000, () =>
         end({ failure: `no answer within ${limits.seconds} s`, silent: true }),
       )

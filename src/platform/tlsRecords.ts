@@ -1,0 +1,196 @@
+// TLS record by record. Of a new key (KeyUpdate of TLS 1.3) nobody is told: it costs the other side 27 bytes, and OpenSSL as much as many kilobytes; it takes
+// any number of them, and all that have come in one turn of the event loop. So what comes from a socket is cut into records here, by their headers: OpenSSL is
+// given one after the other, and those of which nothing comes out, however long they are, are counted.
+
+import type { Server } from 'node:https'
+import { connect, type NetConnectOpts, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+
+/** Records of one connection that carry nothing for us; one more closes it. A handshake has some ten, with large certificates some more; tickets and the
+ * end are such records too; and keys are renewed after gigabytes. */
+export const emptyRecordsMost = 64
+/** Of one connection in one turn of the event loop; after one that was empty it waits for the next. */
+const recordsOfTurn = 4
+
+const headerBytes = 5
+const nothing = Buffer.alloc(0)
+/** What TLS does not know of itself when it stands on a stream. */
+const ends = ['remoteAddress', 'remotePort', 'remoteFamily', 'localAddress', 'localPort'] as const
+
+/** What OpenSSL is working on just now: a server of Node does not say on which stream its TLS stands. */
+let giving: RecordStream | undefined
+
+const rawOfTls = new WeakMap<TLSSocket, Socket>()
+
+/** The socket below such a connection. */
+export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
+
+/** Has a server of TLS read its connections record by record. */
+export function byRecords(server: Server): Server {
+  const [speakTls] = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (raw: Socket) => {
+    const stream = new RecordStream(raw)
+    speakTls!.call(server, stream)
+    stream.allowHalfOpen = true
+  })
+  return server.prependListener('secureConnection', tls => giving?.carries(tls))
+}
+
+/** A connection over TLS that is read record by record. */
+export function connectByRecords(options: ConnectionOptions & NetConnectOpts): TLSSocket {
+  const stream = new RecordStream(connect(options))
+  const tls = connectTls({ ...options, socket: stream })
+  stream.allowHalfOpen = true
+  stream.carries(tls)
+  return tls
+}
+
+/**
+ * Stands between a socket and its TLS. Node's adapter for streams (JSStreamSocket) ends the process when OpenSSL has something to say while an empty write or
+ * a shutdown has not come back yet, as it has to a request for a new key. So nothing is given but at the beginning of a turn, when shutdowns have come
+ * back, and nothing beside an empty write.
+ */
+export class RecordStream extends Duplex {
+  readonly #raw: Socket
+  #tls: TLSSocket | undefined
+  /** What has come and was not given yet. */
+  #come: Buffer = nothing
+  /** Of the record under way: bytes of its header that were seen, and those that are still to come behind it. */
+  #header = 0
+  #rest = 0
+  /** Bytes that came out of the records before it. */
+  #out = 0
+  #empty = 0
+  #isDue = false
+  #holds = 0
+  #isEnded = false
+  #failure: Error | undefined
+
+  /** TLS looks at `allowHalfOpen` when it begins: it answers an end with its own, for which this stream must still be open. */
+  constructor(raw: Socket) {
+    super({ allowHalfOpen: false })
+    this.#raw = raw
+    raw.allowHalfOpen = true
+    raw.on('data', (bytes: Buffer) => {
+      if (this.#come.length > 0) raw.pause()
+      this.#come = this.#come.length > 0 ? Buffer.concat([this.#come, bytes]) : bytes
+      this.#plan()
+    })
+    raw.once('end', () => {
+      this.#isEnded = true
+      this.#plan()
+    })
+    raw.on('error', error => {
+      this.#failure = error
+    })
+    // What came before a reset is heard still.
+    raw.once('close', () => {
+      if (this.#come.length === 0 || !this.readableFlowing) this.destroy(this.#failure)
+    })
+  }
+
+  carries(tls: TLSSocket): void {
+    const raw = this.#raw
+    for (const name of ends) Object.defineProperty(tls, name, { get: () => raw[name] })
+    rawOfTls.set(tls, raw)
+    this.#tls = tls
+  }
+
+  override resume(): this {
+    super.resume()
+    this.#plan()
+    return this
+  }
+
+  override _read(): void {}
+
+  override _writev(pieces: readonly { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    if (pieces.every(({ chunk }) => chunk.length === 0)) {
+      this.#hold()
+      done()
+      return
+    }
+    this.#raw.cork()
+    pieces.forEach(({ chunk }, at) => {
+      this.#raw.write(chunk, at === pieces.length - 1 ? done : undefined)
+    })
+    this.#raw.uncork()
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#raw.end(done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#raw.destroy()
+    done(error)
+  }
+
+  /** The adapter says that an empty write is done in the turn after it was told. */
+  #hold(): void {
+    this.#holds++
+    const release = () => {
+      this.#holds--
+      this.#plan()
+    }
+    setImmediate(() => setImmediate(release))
+  }
+
+  #plan(): void {
+    if (this.#isDue || this.#holds > 0 || !this.readableFlowing) return
+    this.#isDue = true
+    setImmediate(() => {
+      this.#isDue = false
+      this.#give()
+    })
+  }
+
+  #give(): void {
+    if (this.writableEnded) this.#come = nothing // whoever has said his last word hears nothing more
+    if (this.#come.length > 0) this.#giveRecords()
+    else if (this.#raw.closed) this.destroy(this.#failure)
+    else if (this.#isEnded) this.push(null)
+    else if (this.#raw.isPaused()) this.#raw.resume()
+  }
+
+  #giveRecords(): void {
+    for (let records = 0; records < recordsOfTurn && this.#come.length > 0; ) {
+      if (this.destroyed || this.#holds > 0 || !this.readableFlowing) return
+      const length = this.#measure()
+      const bytes = this.#come.subarray(0, length)
+      this.#come = this.#come.subarray(length)
+      giving = this
+      this.push(bytes)
+      giving = undefined
+      if (this.#header < headerBytes || this.#rest > 0) break
+      this.#header = 0
+      records++
+      if (this.#isEmpty()) break
+    }
+    this.#plan()
+  }
+
+  /** How much of what has come belongs to the record under way. */
+  #measure(): number {
+    let at = 0
+    for (; this.#header < headerBytes && at < this.#come.length; this.#header++) {
+      const byte = this.#come[at++]!
+      if (this.#header >= headerBytes - 2) this.#rest = (this.#rest << 8) | byte
+    }
+    if (this.#header < headerBytes) return at
+    const more = Math.min(this.#rest, this.#come.length - at)
+    this.#rest -= more
+    return at + more
+  }
+
+  /** Counts a record of which nothing has come out. */
+  #isEmpty(): boolean {
+    const out = this.#tls?.bytesRead ?? 0
+    const isEmpty = out === this.#out
+    this.#out = out
+    if (isEmpty && ++this.#empty > emptyRecordsMost) this.destroy(new Error('too many records of TLS that carry nothing'))
+    return isEmpty
+  }
+}

@@ -1,0 +1,243 @@
+// Records of TLS that carry nothing: new keys cost whoever sends them 27 bytes and OpenSSL much more, and nobody is told of them. Of one connection so many
+// are taken and no more, from callers and from servers that are called, and each waits for a turn of its own.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { httpTransport } from '../src/connectors/transport.ts'
+import { spokenTls } from '../src/platform/tls.ts'
+import { byRecords, emptyRecordsMost, rawOf } from '../src/platform/tlsRecords.ts'
+import { hasOpenssl, makeCertificate } from './support/certificate.ts'
+import { ended } from './support/ended.ts'
+import { eventually, testGateway } from './support/gateway.ts'
+import { type RecordSealer, recordSealer } from './support/sealedRecords.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-records-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const get = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n'
+/** Of a caller's handshake: its hello, a change of ciphers for old machines between, and its end. */
+const ofHandshake = 3
+
+type Caller = { readonly raw: Socket; readonly tls: TLSSocket; readonly seal: RecordSealer; answers(): number }
+
+let open: Socket[] = []
+afterEach(() => {
+  for (const socket of open) socket.destroy()
+  open = []
+})
+
+/** A caller whose TLS stands, and who then writes records himself. */
+async function call(port: number): Promise<Caller> {
+  const raw = connect(port, '127.0.0.1').on('error', () => {})
+  open.push(raw)
+  const tls = connectTls({ socket: raw, rejectUnauthorized: false, minVersion: 'TLSv1.3' }).on('error', () => {})
+  const keys = recordSealer(tls, 'CLIENT')
+  let text = ''
+  tls.on('data', data => {
+    text += data
+  })
+  await once(tls, 'secureConnect')
+  await turn() // the end of the handshake is on its way
+  return { raw, tls, seal: keys.sealer(0), answers: () => text.split('HTTP/1.1 200 OK').length - 1 }
+}
+
+const renewals = (seal: RecordSealer, count: number, asks = false, padding = 0): Buffer =>
+  Buffer.concat(Array.from({ length: count }, () => seal.renewsKeys(asks, padding)))
+
+describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', timeout: 120_000 }, () => {
+  let pem: { cert: string; key: string }
+  let secure: { cert: Buffer; key: Buffer }
+  before(() => {
+    pem = makeCertificate(folder, 'records')
+    secure = { cert: readFileSync(pem.cert), key: readFileSync(pem.key) }
+  })
+
+  /** A server that reads record by record. */
+  async function listening(
+    listener: (request: IncomingMessage, response: ServerResponse) => void,
+  ): Promise<{ server: Server; port: number }> {
+    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener)).on('clientError', (_, socket) =>
+      socket.destroy(),
+    )
+    after(() => server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    return { server, port: (server.address() as AddressInfo).port }
+  }
+
+  it('a caller renews keys so often, and not once more', async () => {
+    const gateway = await testGateway({ environment: { TLS_CERT: pem.cert, TLS_KEY: pem.key } })
+    after(() => gateway.stop())
+    const port = Number(new URL(gateway.baseUrl).port)
+    for (const [asks, padding] of [
+      [false, 0],
+      [true, 0],
+      [false, 1000],
+    ] as const) {
+      const { raw, seal, answers } = await call(port)
+      raw.write(seal.says(get))
+      raw.write(Buffer.concat([renewals(seal, emptyRecordsMost - ofHandshake, asks, padding), seal.says(get)]))
+      await eventually(async () => answers() === 2, 'what stands behind the last of them is answered')
+      const closed = ended(raw)
+      raw.write(Buffer.concat([seal.renewsKeys(asks, padding), seal.says(get)]))
+      await closed
+      assert.equal(answers(), 2)
+    }
+  })
+
+  it('each waits for a turn of its own', async () => {
+    const { server, port } = await listening((_, response) => response.end())
+    const { raw, seal, answers } = await call(port)
+    const [counted] = (await Promise.all([once(server, 'request'), raw.write(seal.says(get))]))[0] as [IncomingMessage]
+    let turns = 0
+    let isOver = false
+    server.once('request', () => {
+      isOver = true
+    })
+    rawOf(counted.socket as TLSSocket)!.once('data', async () => {
+      while (!isOver) {
+        turns++
+        await turn()
+      }
+    })
+    raw.write(Buffer.concat([renewals(seal, 40), seal.says(get)]))
+    await eventually(async () => answers() === 2, 'it is answered')
+    assert.ok(turns >= 40, `${turns}`)
+  })
+
+  it('whoever speaks in records of one byte is no such caller', async () => {
+    const { port } = await listening((_, response) => response.end())
+    const { raw, seal, answers } = await call(port)
+    for (let at = 1; at <= 5; at++) {
+      raw.write(Buffer.concat([...get].map(character => seal.says(character))))
+      await eventually(async () => answers() === at, 'it is answered')
+    }
+  })
+
+  it('a handshake in crumbs is ended before it is whole', async () => {
+    const { port } = await listening((_, response) => response.end())
+    // The beginning of a hello of 512 bytes.
+    const crumbs = [1, 0, 2, 0, ...new Array(200).fill(3)].map(byte => Buffer.of(22, 3, 1, 0, 1, byte))
+    const few = connect(port, '127.0.0.1')
+    open.push(few)
+    few.write(Buffer.concat(crumbs.slice(0, emptyRecordsMost)))
+    const many = connect(port, '127.0.0.1')
+    open.push(many)
+    const closed = ended(many)
+    many.write(Buffer.concat(crumbs.slice(0, emptyRecordsMost + 1)))
+    await closed
+    assert.equal(few.readyState, 'open')
+  })
+
+  it('bytes that come one by one are put together', async () => {
+    const { port } = await listening((request, response) =>
+      request.on('data', () => {}).on('end', () => response.end('x'.repeat(300_000))),
+    )
+    const { raw, seal, answers } = await call(port)
+    raw.setNoDelay(true)
+    const bytes = Buffer.concat([seal.says(get), seal.renewsKeys(true), seal.says(get)])
+    for (const byte of bytes) {
+      raw.write(Buffer.of(byte))
+      await turn()
+    }
+    await eventually(async () => answers() === 2, 'both are answered')
+  })
+
+  it('a new key that is asked for beside an empty write ends no process', async () => {
+    const { port } = await listening(({ socket }) => {
+      let writes = 0
+      const write = () => {
+        for (let at = 0; at < 3; at++) socket.write('')
+        if (++writes < 200 && !socket.destroyed) setImmediate(write)
+      }
+      write()
+    })
+    for (let at = 0; at < 20; at++) {
+      const { raw, seal } = await call(port)
+      const closed = ended(raw)
+      raw.write(Buffer.concat([seal.says(get), renewals(seal, emptyRecordsMost, true)]))
+      await closed
+    }
+  })
+
+  it('resets at all stages end no process, and leave nothing behind', async () => {
+    const { server, port } = await listening((_, response) => response.end('x'.repeat(1_000_000)))
+    const stages: ((caller: Caller) => void)[] = [
+      () => {},
+      ({ tls }) => tls.write(get),
+      ({ tls }) => tls.write(get.repeat(8)),
+      ({ tls }) => tls.pause().write(get),
+      ({ tls }) => tls.end(get),
+      ({ raw, seal }) => raw.write(Buffer.concat([seal.says(get), renewals(seal, 30, true)])),
+      ({ raw }) => raw.write('nothing that TLS knows, and long enough to be looked at'),
+    ]
+    for (let round = 0; round < 5; round++)
+      await Promise.all(
+        stages.map(async stage => {
+          const caller = await call(port)
+          stage(caller)
+          for (let turns = 0; turns < round * 4; turns++) await turn()
+          caller.raw.resetAndDestroy()
+        }),
+      )
+    for (let at = 0; at < 20; at++) {
+      const raw = connect(port, '127.0.0.1').on('error', () => {})
+      await once(raw, 'connect')
+      connectTls({ socket: raw, rejectUnauthorized: false }).on('error', () => {})
+      for (let turns = 0; turns < at; turns++) await turn()
+      raw.resetAndDestroy()
+    }
+    const left = () => new Promise<number>(resolve => server.getConnections((_, count) => resolve(count)))
+    await eventually(async () => (await left()) === 0, 'all are gone')
+  })
+
+  it('who calls and how is known as without it', async () => {
+    const { port } = await listening(({ socket }, response) => {
+      const { remoteAddress, remotePort, remoteFamily, localAddress, localPort } = socket
+      response.end(JSON.stringify([remoteAddress, remotePort, remoteFamily, localAddress, localPort]))
+    })
+    const { raw, tls } = await call(port)
+    tls.write(get)
+    const [data] = await once(tls, 'data')
+    assert.deepEqual(JSON.parse(String(data).split('\r\n\r\n')[1]!), ['127.0.0.1', raw.localPort, 'IPv4', '127.0.0.1', port])
+  })
+
+  it('of a server that is called as many are taken', async () => {
+    const server = createServer({ ...secure, ...spokenTls })
+    after(() => server.close())
+    const keys = recordSealer(server, 'SERVER')
+    let count = 0
+    let isReset = false
+    server.on('connection', (raw: Socket) =>
+      server.once('secureConnection', tls => {
+        tls
+          .on('error', () => {})
+          .once('data', async () => {
+            await turn() // two tickets are on their way
+            const seal = keys.sealer(2)
+            const records = [renewals(seal, count), seal.says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')]
+            raw.write(Buffer.concat(records), () => isReset && raw.resetAndDestroy())
+          })
+      }),
+    )
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const ask = () =>
+      httpTransport({ method: 'GET', url: `https://localhost:${port}/`, tls: { ca: secure.cert } }, AbortSignal.timeout(20_000))
+    count = emptyRecordsMost / 2
+    assert.deepEqual(await ask(), { status: 200, body: 'ok' })
+    isReset = true // what came before it is heard
+    assert.deepEqual(await ask(), { status: 200, body: 'ok' })
+    isReset = false
+    count = emptyRecordsMost
+    await assert.rejects(ask(), /no answer/)
+  })
+})
