@@ -575,6 +575,8 @@ export const mutants: readonly Mutant[] = [
     find: 'cancelDue(db, kind, merchantId, subjectId)', instead: "cancelDue(db, 'nothing', merchantId, subjectId)" },
   { name: 'a name may resolve to a private address beside a public one', file: 'src/platform/egress/address.ts', tests: ['egress'],
     find: 'if (!found.every(({ address }) => mayCall(address, egress)))', instead: 'if (!found.some(({ address }) => mayCall(address, egress)))' },
+  { name: "a setting opens the way to Scaleway's metadata", file: 'src/platform/egress/address.ts', tests: ['egress'],
+    find: "  '169.254.42.42',\n", instead: '' },
   { name: 'this machine is called by its IPv6 address', file: 'src/platform/egress/address.ts', tests: ['egress'],
     find: "(publicSix.check(plain, 'ipv6') && !special.check(plain, 'ipv6'))", instead: "!special.check(plain, 'ipv6')" },
 
