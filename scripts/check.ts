@@ -12,8 +12,8 @@ const checks: readonly (readonly [what: string, program: string, ...args: string
   ['types of the pages for developers', bin('tsc'), '-p', 'src/pages/developers/browser'],
   ['types of the office', bin('tsc'), '-p', 'src/pages/office/browser'],
   ['lint and format', bin('biome'), 'check', '--error-on-warnings', 'src', 'test', 'scripts'],
-  ['promises that nobody waits for', process.execPath, 'scripts/floating.ts'],
-  ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
+  ['promises that nobody waits for', process.execPath, '--disable-sigusr1', 'scripts/floating.ts'],
+  ['generated files', process.execPath, '--disable-sigusr1', 'scripts/generate.ts', '--check'],
 ]
 
 for (const [what, program, ...args] of checks) {

@@ -55,7 +55,12 @@ async function run(choices: readonly Choice[]): Promise<number> {
       ...options,
       ...files,
     ]
-    const tests = spawn(process.execPath, words, { cwd: project, stdio: 'inherit', env, signal: stopping.signal })
+    const tests = spawn(process.execPath, ['--disable-sigusr1', ...words], {
+      cwd: project,
+      stdio: 'inherit',
+      env,
+      signal: stopping.signal,
+    })
     worst = Math.max(
       worst,
       await new Promise<number>(resolve => tests.on('error', () => {}).once('exit', code => resolve(code ?? 1))),

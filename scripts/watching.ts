@@ -41,7 +41,12 @@ async function askPanels(): Promise<readonly string[]> {
   const data = join(folder, 'data')
   const settings = { PORT: String(port), METRICS_PORT: String(metricsPort), WORKERS: '2', DATA_DIR: data, DEMO_SHOP_PORT: 'off' }
   const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', ...mailNowhere }
-  start(process.execPath, ['src/main.ts'], { PATH: process.env.PATH, HOME: process.env.HOME, ...settings, ...collector })
+  start(process.execPath, ['--disable-sigusr1', 'src/main.ts'], {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    ...settings,
+    ...collector,
+  })
   const config = readFileSync(packaged('prometheus/prometheus.yml'), 'utf8')
     .replaceAll('15s', '1s')
     .replace('gateway:9464', `127.0.0.1:${metricsPort}`)

@@ -8,6 +8,7 @@ import { attemptsMost } from '../src/checkouts/pay.ts'
 import { type ResultName, results } from '../src/contract/results/results.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import type { Seed } from '../src/merchants/seed.ts'
+import { makeKeys } from '../src/vault/keys.ts'
 import {
   type Body,
   type Client,
@@ -168,6 +169,32 @@ describe('a shopper who left', () => {
     assert.equal(seen.location, `${backUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`)
     is(await status(id), 'succeededInTestMode')
     assert.equal((await payments(id)).length, 1)
+  })
+  it('and presses again at a gateway that writes with another lookup key is sent to the same page', async () => {
+    const changing = await testGateway()
+    const [seal, before, after] = [1, 2, 8].map(byte => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer]
+    await changing.restart(makeKeys([seal], before, after))
+    const changed = await changing.another(makeKeys([seal], after, before))
+    try {
+      for (const [one, other] of [
+        [changing, changed],
+        [changed, changing],
+      ] as const) {
+        const id = await create(asked, one)
+        const first = await press(id, challenged, one)
+        is(first, 'pending')
+        assert.deepEqual((await press(id, challenged, other)).body.redirect, first.body.redirect)
+        await makeShopper().walk(`${first.body.redirect.url}?auto=approve`, one.baseUrl)
+        is(await status(id, one), 'succeededInTestMode')
+        // Another form is another form there too.
+        const twice = await create(asked, one)
+        const waiting = await press(twice, challenged, one)
+        assert.notDeepEqual((await press(twice, { ...challenged, ...another }, other)).body.redirect, waiting.body.redirect)
+      }
+    } finally {
+      await changed.stop()
+      await changing.stop()
+    }
   })
   it('and comes back in a second tab with another card: what waited is ended, and its late return takes nothing', async () => {
     const id = await create(asked)

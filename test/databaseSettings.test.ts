@@ -6,11 +6,15 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
+import { beginAudit, verify } from '../src/audit/chain.ts'
 import { systemClock } from '../src/platform/clock.ts'
-import { connect, poolNames } from '../src/platform/database/connect.ts'
+import { connect, makePool, poolNames } from '../src/platform/database/connect.ts'
+import { isUnavailable } from '../src/platform/database/errors.ts'
+import { migrate } from '../src/platform/database/migrate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
-import { eventually } from './support/gateway.ts'
+import { eventually, testKeys } from './support/gateway.ts'
+import { type PostgresServer, postgresServers } from './support/postgres.ts'
 import { commandLine, startProcess } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
@@ -122,6 +126,83 @@ describe('settings of a database', () => {
     } finally {
       await connected.close()
       await database.drop()
+    }
+  })
+})
+
+describe('sessions in which nothing keeps the rules (session_replication_role = replica)', () => {
+  const servers = postgresServers()
+  let server: PostgresServer
+  before(async () => {
+    server = await servers.server()
+    await server.pool.query('create role keeper login')
+  })
+  after(() => servers.stop())
+  const refused = /The database cannot be used: its sessions begin with session_replication_role = replica/
+  let count = 0
+  /** A database of the role keeper, who is no superuser; `set`: how it is set then. */
+  async function ownDatabase(
+    ...set: string[]
+  ): Promise<{ url: string; superuserUrl: string; set(...more: string[]): Promise<void> }> {
+    const name = `kept_${++count}`
+    await server.pool.query(`create database ${name} owner keeper`)
+    const change = async (...statements: string[]) => {
+      for (const statement of statements) await server.pool.query(statement.replaceAll('$name', name))
+    }
+    await change(...set)
+    return { url: server.urlOf(name, 'keeper'), superuserUrl: server.urlOf(name), set: change }
+  }
+  const ofDatabase = 'alter database $name set session_replication_role = replica'
+  const ofRole = 'alter role keeper in database $name set session_replication_role = REPLICA'
+
+  it('are no way to begin, whoever the gateway is', async () => {
+    for (const [set, url] of [
+      [ofDatabase, 'url'],
+      [ofRole, 'url'],
+      [ofDatabase, 'superuserUrl'],
+    ] as const) {
+      const environment = { DATABASE_URL: (await ownDatabase(set))[url], DATA_DIR: join(folder, `replica${count}`) }
+      const told = await startProcess(environment).then(
+        async started => assert.fail(`it started: ${await started.stop()}`),
+        (error: Error) => error.message,
+      )
+      assert.match(told, refused)
+      assert.doesNotMatch(told, /\n\s+at /)
+    }
+  })
+
+  it('are left by who may, and no others are used', async () => {
+    const own = await ownDatabase()
+    const first = makePool({ connectionString: own.url }, 2, () => {})
+    const session = await first.connect() // a pool gives up the session of a statement that failed
+    await migrate(first, new Date().toISOString())
+    await beginAudit(first, testKeys)
+    const taken = () => session.query('delete from audit_head')
+    await assert.rejects(taken, /audit/)
+    await own.set(ofDatabase)
+    const asSuperuser = makePool({ connectionString: own.superuserUrl }, 1, () => {})
+    const asKeeper = makePool({ connectionString: own.url }, 1, () => {})
+    try {
+      // One that began before stays what it was.
+      await assert.rejects(taken, /audit/)
+      await assert.rejects(asSuperuser.query('delete from audit_head'), /audit/)
+      for (const statement of ['delete from audit_head', 'select 1'])
+        await assert.rejects(asKeeper.query(statement), (error: Error) => refused.test(error.message) && isUnavailable(error))
+      assert.equal((await first.query('select from audit_head')).rowCount, 1)
+      const { findings } = await verify(first, testKeys)
+      assert.deepEqual(findings, [
+        'In the database, the setting session_replication_role=replica of all roles was not made by Tollgate.',
+      ])
+      await own.set('alter database $name reset session_replication_role', ofRole)
+      assert.deepEqual((await verify(first, testKeys)).findings, [
+        'In the database, the setting session_replication_role=replica of keeper was not made by Tollgate.',
+      ])
+      await own.set('alter role keeper in database $name set session_replication_role = local')
+      assert.deepEqual((await verify(first, testKeys)).findings, [])
+      await assert.rejects(asKeeper.query('delete from audit_head'), /audit/) // in which they act
+    } finally {
+      session.release()
+      for (const pool of [first, asSuperuser, asKeeper]) await pool.end()
     }
   })
 })

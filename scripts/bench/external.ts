@@ -93,7 +93,9 @@ async function startSide(delay: number): Promise<RunningGateway> {
   const folder = makeDataFolder()
   cleanUps.push(() => folder.remove())
   const program = fileURLToPath(new URL('../../src/sandbox/acquirerHost/main.ts', import.meta.url))
-  const host = spawn(process.execPath, [program, 'child', `delay=${delay}`], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const host = spawn(process.execPath, ['--disable-sigusr1', program, 'child', `delay=${delay}`], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   cleanUps.push(() => ended(host, () => host.stdin.end()))
   const file = join(folder.path, 'acquirers.json')
   writeFileSync(file, acquirers(await portOf(host)))

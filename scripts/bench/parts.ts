@@ -18,7 +18,9 @@ export async function startPart<Ready, Job = never, Result = never>(
   order: unknown = {},
   nodeOptions: readonly string[] = [],
 ): Promise<Part<Ready, Job, Result>> {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [JSON.stringify(order)], { execArgv: [...nodeOptions] })
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [JSON.stringify(order)], {
+    execArgv: ['--disable-sigusr1', ...nodeOptions],
+  })
   const ready = await nextMessage<Ready>(child, file)
   return {
     pid: child.pid!,

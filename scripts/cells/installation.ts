@@ -65,7 +65,7 @@ export async function startInstallation(
         program = place.start(
           name,
           process.execPath,
-          ['--min-semi-space-size=16', join(project, 'src/main.ts')],
+          ['--disable-sigusr1', '--min-semi-space-size=16', join(project, 'src/main.ts')],
           environment,
           true,
         )

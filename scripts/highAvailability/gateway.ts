@@ -21,7 +21,7 @@ export async function startGateway(place: Place, name: string, databaseUrl: stri
   const port = await freePort()
   const dataDir = join(place.folder, 'gateways') // of all: they share their keys
   const environment = { DATABASE_URL: databaseUrl, DATA_DIR: dataDir, PORT: String(port), DEMO_SHOP_PORT: 'off' }
-  const program = place.start(name, process.execPath, [join(build, 'src/main.ts')], environment, true)
+  const program = place.start(name, process.execPath, ['--disable-sigusr1', join(build, 'src/main.ts')], environment, true)
   const url = `http://127.0.0.1:${port}`
   await until(`${name} is ready`, async () => {
     if (program.child.exitCode !== null) return true

@@ -44,7 +44,13 @@ export async function makeScratch(project: string, folder: string): Promise<Scra
     const began = performance.now()
     const child = spawn(
       process.execPath,
-      ['--test', '--test-reporter=tap', '--test-concurrency=1', ...tests.map(name => `test/${name}.test.ts`)],
+      [
+        '--disable-sigusr1',
+        '--test',
+        '--test-reporter=tap',
+        '--test-concurrency=1',
+        ...tests.map(name => `test/${name}.test.ts`),
+      ],
       // A process group of its own, so that all of it can be ended.
       {
         cwd: copy,

@@ -11,7 +11,10 @@ const url = 'http://127.0.0.1:18081'
 export async function tryArchive(project: string, say: (line: string) => void): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-release-'))
   try {
-    execFileSync(process.execPath, ['scripts/release.ts', folder], { cwd: project, stdio: ['ignore', 'ignore', 'inherit'] })
+    execFileSync(process.execPath, ['--disable-sigusr1', 'scripts/release.ts', folder], {
+      cwd: project,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
     execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: folder, stdio: 'inherit' })
     const archive = readdirSync(folder).find(file => file.endsWith('.tar.gz'))!
     execFileSync('tar', ['-xzf', archive], { cwd: folder })

@@ -25,7 +25,7 @@ import { chooseRegistration } from '../registrations/create.ts'
 import { registrationRecord } from '../registrations/record.ts'
 import { findRegistrations, type Registration } from '../registrations/store.ts'
 import { usableRegistration, withRegistration } from '../registrations/use.ts'
-import { keyedHash } from '../vault/keys.ts'
+import { keyedHashes } from '../vault/keys.ts'
 import { type Checkout, isOpen, offeredRegistrations, openValues, resourcePathOf } from './checkout.ts'
 import { scheduleMissedReturn } from './missedReturn.ts'
 import type { CheckoutParts } from './parts.ts'
@@ -46,11 +46,11 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
   const request = await requestOf(parts, checkout, form, press)
   if ('refused' in request) return { said: request }
   const shopperResultUrl = request.values.get('shopperResultUrl')
-  const hash = formHash(parts, checkout, form)
+  const hashes = formHashes(parts, checkout, form)
   const said = storesOnly(checkout.values)
-    ? await store(parts, checkout, request, hash, press.number)
-    : ((await unlessBegun(parts, checkout, hash)) ??
-      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hash, shopperResultUrl) })))
+    ? await store(parts, checkout, request, hashes, press.number)
+    : ((await unlessBegun(parts, checkout, hashes)) ??
+      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hashes, shopperResultUrl) })))
   return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
 }
 
@@ -164,25 +164,29 @@ function judges({ cardBrands }: CheckoutParts): Judges {
   return known
 }
 
-/** What the shopper sent, without the CVV: a keyed hash of it says whether the same comes again. */
-function formHash({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): Buffer {
+/** The first is stored; where the lookup key is changed another gateway may have stored one of the others. */
+type FormHashes = ReturnType<typeof keyedHashes>
+
+/** What the shopper sent, without the CVV: keyed hashes of it say whether the same comes again. */
+function formHashes({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): FormHashes {
   const sent = form.pairs.filter(
     ([name]) => (isShoppers(name) && name !== 'card.cvv') || isPayers(name) || name === 'registrationId',
   )
-  return keyedHash(keys, 'checkout form', JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]))
+  return keyedHashes(keys, 'checkout form', JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]))
 }
 
 /** What the last attempt came to, where that forbids another one. What waits for its shopper is ended for a form that is another one. */
-async function unlessBegun(parts: CheckoutParts, checkout: Checkout, hash: Buffer): Promise<PaymentResponse | undefined> {
+async function unlessBegun(parts: CheckoutParts, checkout: Checkout, hashes: FormHashes): Promise<PaymentResponse | undefined> {
   const db = parts.database.work
   const last = await findLastAttempt(db, checkout)
   const payment = last && (await findPayment(db, checkout.merchantId, last.subjectId))
   if (!payment || (payment.answer && !payment.answer.approved)) return undefined
   if (payment.answer) return standing(parts, payment)
-  if (!last.form.equals(hash)) await abandon(parts, payment)
+  const isSame = hashes.some(hash => last.form.equals(hash))
+  if (!isSame) await abandon(parts, payment)
   const state = await settledState(parts, payment.merchantId, payment.id, undefined, patienceSeconds)
   const failed = state.payment.answer && !state.payment.answer.approved
-  return failed && !last.form.equals(hash) ? undefined : standing(parts, payment)
+  return failed && !isSame ? undefined : standing(parts, payment)
 }
 
 /** How a payment stands now, in the words in which it was answered. */
@@ -192,9 +196,14 @@ async function standing(parts: CheckoutParts, { merchantId, id }: Pick<Payment, 
 }
 
 /** The attempt, its payment and the call that a missed return will be are one transaction. */
-function claimFor(parts: CheckoutParts, checkout: Checkout, form: Buffer, shopperResultUrl: string | undefined): PaymentClaim {
+function claimFor(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  hashes: FormHashes,
+  shopperResultUrl: string | undefined,
+): PaymentClaim {
   return async row => {
-    const begun = await begin(parts, checkout, form, row.payment.id, shopperResultUrl, async db => {
+    const begun = await begin(parts, checkout, hashes, row.payment.id, shopperResultUrl, async db => {
       if (row.registration) await insertRegistration(db, row.registration, parts.clock.real())
       await insertClaimed(db, row)
     })
@@ -209,12 +218,12 @@ async function store(
   parts: CheckoutParts,
   checkout: Checkout,
   request: PaymentRequest,
-  form: Buffer,
+  hashes: FormHashes,
   id: string,
 ): Promise<PaymentResponse | Refusal> {
   const row = chooseRegistration(parts, request, checkout.merchantId, id)
   if ('refused' in row) return row
-  const begun = await begin(parts, checkout, form, id, request.values.get('shopperResultUrl'), db =>
+  const begun = await begin(parts, checkout, hashes, id, request.values.get('shopperResultUrl'), db =>
     insertRegistration(db, row, parts.clock.real()),
   )
   if (begun !== 'ours' && 'refused' in begun) return begun
@@ -228,7 +237,7 @@ async function store(
 async function begin(
   parts: CheckoutParts,
   checkout: Checkout,
-  form: Buffer,
+  [form]: FormHashes,
   subjectId: string,
   shopperResultUrl: string | undefined,
   write: (db: Connection) => Promise<unknown>,

@@ -23,6 +23,7 @@ export default (program: Command): void => {
         const seed = readSeed(file, config.brandNames, config.mode)
         const applied = await applySeed(database.work, keys, clock, random, seed, { by, refusal })
         process.stdout.write(`${appliedText(applied)}\n`)
+        if (applied.left.length > 0) process.exitCode = 1
       })
     })
 

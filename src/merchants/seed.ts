@@ -8,6 +8,7 @@ import { record } from '../audit/chain.ts'
 import type { Actor, AuditEntry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
+import { isElsewhere, ServedElsewhere } from '../platform/database/elsewhere.ts'
 import { type InstallationMode, readMode } from '../platform/database/installation.ts'
 import { OperatorError } from '../platform/errors.ts'
 import {
@@ -37,6 +38,7 @@ import {
   type EntityRow,
   findValidTokens,
   lockTree,
+  readElsewhere,
   readEntities,
   readTokens,
   rehashToken,
@@ -103,7 +105,8 @@ export function readSeed(path: string, brands?: ReadonlySet<string>, mode?: Inst
 }
 
 /** What a caller sends for a token. */
-export const sentFor = ({ token, userId, password }: SeedToken): string => token ?? legacyToken(userId!, password!)
+export const sentFor = ({ token, userId, password }: Pick<SeedToken, 'token' | 'userId' | 'password'>): string =>
+  token ?? legacyToken(userId!, password!)
 
 /** Ids of the tokens in a database that are valid and known to everybody. */
 export const findPublicTokens = (db: Connection, keys: Keys, now: number): Promise<string[]> =>
@@ -113,14 +116,25 @@ export const findPublicTokens = (db: Connection, keys: Keys, now: number): Promi
     now,
   )
 
-/** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
-export type SeedResult = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
+/** How many entities and valid tokens of the seed are in place, which of its tokens are revoked and stay so, and which merchants were left out. */
+export type SeedResult = {
+  readonly entities: number
+  readonly tokens: number
+  readonly revoked: readonly string[]
+  readonly left: readonly string[]
+}
 
-export const appliedText = ({ entities, tokens, revoked }: SeedResult): string =>
-  [
-    `${entities} entities and ${tokens} tokens are in place.`,
-    ...revoked.map(label => `The token ${label} is revoked and stays so.`),
-  ].join('\n')
+export const appliedText = (applied: SeedResult): string =>
+  [`${applied.entities} entities and ${applied.tokens} tokens are in place.`, ...keptTexts(applied)].join('\n')
+
+/** What of a seed was not applied, a sentence each. */
+export const keptTexts = ({ revoked, left }: SeedResult, file?: string): string[] => {
+  const of = file === undefined ? '' : ` of ${file}`
+  return [
+    ...revoked.map(label => `The token ${label}${of} is revoked and stays so.`),
+    ...(left.length > 0 ? [`Merchants${of} who are not served here were left out: ${left.join(', ')}.`] : []),
+  ]
+}
 
 export type SeedOptions = {
   readonly by?: Actor
@@ -130,8 +144,8 @@ export type SeedOptions = {
 }
 
 /**
- * Applies a seed in one transaction. What cannot be is named, all of it, and nothing is changed then. What it made or changed is told of in the
- * audit; a seed that changes nothing leaves no trace.
+ * Applies a seed in one transaction, but for merchants who are not served here. What cannot be is named, all of it, and nothing is changed then. What it made or
+ * changed is told of in the audit; a seed that changes nothing leaves no trace.
  */
 export async function applySeed(
   pool: pg.Pool,
@@ -141,17 +155,21 @@ export async function applySeed(
   seed: Seed,
   { by, refusal = () => undefined, elsewhere = new Set() }: SeedOptions = {},
 ): Promise<SeedResult> {
-  const entities = entitiesOf(seed)
   const lookupKey = keys.lookup[0]!.id
-  const tokens = (seed.tokens ?? []).map((token, at) => {
-    const sent = sentFor(token)
-    const [hash, ...older] = keyedHashes(keys, 'token', sent)
-    const label = token.label ?? `token ${at + 1}`
-    const legacy = legacyParts(sent) !== undefined
-    return { label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities: token.entities }
-  })
   return inTransaction(pool, async db => {
     await lockTree(db)
+    const away = new Set(await readElsewhere(db))
+    const all = entitiesOf(seed)
+    const gone = all.filter(({ merchantId }) => merchantId !== null && away.has(merchantId))
+    const others = new Set([...elsewhere, ...gone.map(({ id }) => id)])
+    const { tokens: given, ...here } = seedWhere(seed, id => !others.has(id))
+    const entities = entitiesOf(here)
+    const tokens = given.map(({ label, entities, ...token }) => {
+      const sent = sentFor(token)
+      const [hash, ...older] = keyedHashes(keys, 'token', sent)
+      const legacy = legacyParts(sent) !== undefined
+      return { label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities }
+    })
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
@@ -159,7 +177,7 @@ export async function applySeed(
     const standing = ({ hash, older }: (typeof tokens)[number]): TokenRow | undefined =>
       [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
     const wrong = [
-      ...doubledIds(entities),
+      ...doubledIds(all),
       ...twice(tokens.map(({ hash }) => hash.toString('hex'))).map(
         hash => `token ${tokens.find(one => one.hash.toString('hex') === hash)!.label}: it stands twice in the file.`,
       ),
@@ -168,7 +186,7 @@ export async function applySeed(
       ...tokens.flatMap(token => {
         const { label, entities } = token
         const strangers = entities
-          .filter(id => !known.has(id) && !elsewhere.has(id))
+          .filter(id => !known.has(id) && !others.has(id))
           .map(id => `token ${label}: there is no entity ${id}.`)
         const before = standing(token)?.entities ?? entities
         if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
@@ -200,8 +218,35 @@ export async function applySeed(
     await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
     const revoked = tokens.filter(token => (standing(token)?.revokedAt ?? null) !== null)
-    return { entities: entities.length, tokens: tokens.length - revoked.length, revoked: revoked.map(({ label }) => label) }
+    return {
+      entities: entities.length,
+      tokens: tokens.length - revoked.length,
+      revoked: revoked.map(({ label }) => label),
+      left: gone.flatMap(({ kind, id, name }) => (kind === 'merchant' ? [`${id} (${name})`] : [])),
+    }
+  }).catch(error => {
+    throw isElsewhere(error)
+      ? new ServedElsewhere('A merchant of the seed moves at this moment: give it again. Nothing was changed.')
+      : error
   })
+}
+
+/**
+ * What of a seed goes where these merchants and channels are. A token stands there with all that it acts for, its own first: a gateway must know that one channel of
+ * its cell is not the only one that can be meant. Its name is the same everywhere.
+ */
+export function seedWhere(seed: Seed, isHere: (id: string) => boolean) {
+  return {
+    ...seed,
+    divisions: (seed.divisions ?? []).map(({ merchants = [], ...division }) => ({
+      ...division,
+      merchants: merchants.filter(({ id }) => isHere(id)),
+    })),
+    tokens: (seed.tokens ?? [])
+      .map((token, at) => ({ ...token, label: token.label ?? `token ${at + 1}` }))
+      .filter(({ entities }) => entities.some(isHere))
+      .map(token => ({ ...token, entities: [...token.entities].sort((a, b) => Number(isHere(b)) - Number(isHere(a))) })),
+  }
 }
 
 /** Names of what differs, with the values before and after. */

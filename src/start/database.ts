@@ -3,10 +3,10 @@
 import pg from 'pg'
 import { beginAudit, type Recorder, record } from '../audit/chain.ts'
 import type { AuditEntry } from '../audit/entry.ts'
-import { applySeed, findPublicTokens, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
+import { applySeed, findPublicTokens, keptTexts, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
 import { announceChange, readEntities, readPsps, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { inTransaction, makePool, writingPool } from '../platform/database/connect.ts'
+import { inTransaction, makePool, replicaRefusal, writingPool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
 import { claimFolder, makeFolder } from '../platform/database/folder.ts'
@@ -121,8 +121,8 @@ async function write(
     else await revokePublicTokens(pool, { keys, clock }, say)
     if (config.seedFile !== undefined) {
       const seed = readSeed(config.seedFile, config.brandNames, config.mode)
-      const { revoked } = await applySeed(pool, keys, clock, random, seed, { refusal: channelRefusal(config) })
-      for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
+      const applied = await applySeed(pool, keys, clock, random, seed, { refusal: channelRefusal(config) })
+      for (const text of keptTexts(applied, 'SEED_FILE')) say(text)
     }
     const several = severalPsps(await readPsps(pool))
     if (several.length > 0) throw new OperatorError(several.join('\n'))
@@ -134,17 +134,19 @@ async function write(
 
 async function refuseUnfit(pool: pg.Pool): Promise<void> {
   const { rows } = await pool
-    .query<{ version: string; encoding: string; isReadOnly: boolean }>(
+    .query<{ version: string; encoding: string; isReadOnly: boolean; isReplica: boolean }>(
       `select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
-              current_setting('transaction_read_only')::boolean as "isReadOnly"`,
+              current_setting('transaction_read_only')::boolean as "isReadOnly",
+              exists (select from pg_settings where name = 'session_replication_role' and reset_val = 'replica') as "isReplica"`,
     )
     .catch(error => {
-      throw new OperatorError(`The database cannot be reached: ${error.message}.`)
+      throw error instanceof OperatorError ? error : new OperatorError(`The database cannot be reached: ${error.message}.`)
     })
-  const { version, encoding, isReadOnly } = rows[0]!
+  const { version, encoding, isReadOnly, isReplica } = rows[0]!
   if (Number(version) < oldestServer) throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${version}.`)
   if (encoding !== 'UTF8') throw new OperatorError(`The database is encoded in ${encoding}: make one with encoding 'UTF8'.`)
   if (isReadOnly) throw new OperatorError('The database takes no writes: it is a standby, or was set to be read only.')
+  if (isReplica) throw new OperatorError(replicaRefusal) // a superuser's session has left it, and others' have not
   if (await sharesSessions(pool))
     throw new OperatorError(
       'A pooler stands before the database and gives a session to others between transactions (PgBouncer with pool_mode transaction or statement): ' +

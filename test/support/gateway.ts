@@ -57,8 +57,8 @@ export type TestGateway = Client & {
   readonly connection: pg.PoolConfig
   readonly logged: readonly string[]
   readonly wire?: Wire
-  /** One more gateway on the same database, as another process would be. */
-  another(): Promise<Client>
+  /** One more gateway on the same database, as another process would be; with other keys if they are given. */
+  another(keys?: Keys): Promise<Client>
   /** Stops this process's gateway and starts another on the same database, with other keys if they are given. */
   restart(keys?: Keys): Promise<void>
 }
@@ -117,8 +117,8 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
       connection: database.connection,
       logged,
       ...(wire && { wire }),
-      async another() {
-        const { port, stop } = await start(false)
+      async another(keys?: Keys) {
+        const { port, stop } = await start(false, keys)
         return Object.assign(
           clientOf(() => port),
           { stop },

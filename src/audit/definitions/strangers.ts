@@ -35,7 +35,7 @@ const isOfAudit = ({ kind, of, name }: Definition): boolean =>
 /** No version of Tollgate has made any of these. */
 const neverMade: ReadonlySet<string> = new Set([
   ...['rule', 'policy', 'right', 'table below', 'table above', 'view', 'materialized view', 'foreign table', 'type', 'operator'],
-  ...['operator class', 'conversion', 'language', 'cast', 'event trigger', 'aggregate', 'procedure', 'publication'],
+  ...['operator class', 'conversion', 'language', 'cast', 'event trigger', 'aggregate', 'procedure', 'publication', 'setting'],
 ])
 
 /** What keeps a merchant's rows from being written who is served elsewhere is of no migration (migration 0038). Switched off where he is served again. */

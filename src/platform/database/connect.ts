@@ -4,6 +4,7 @@
 
 import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
+import { OperatorError } from '../errors.ts'
 import { isLost } from './errors.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
@@ -149,7 +150,7 @@ export function connect(
  * What our reading and our rules depend on, whatever a database or a role was set to. Where names are looked for comes first, and by PostgreSQL's own functions alone:
  * one of the same name and with closer types would be taken wherever it stands. PostgreSQL's own names go before all others, and a temporary table does not stand
  * before one of ours. Where there is no other place, nothing may be made: not for the session alone. What is answered is written: how far beyond this server, the operator
- * decides.
+ * decides. No trigger and no foreign key acts in a replica, and only a superuser's session can leave that: another one's is refused.
  */
 const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg_catalog.concat_ws(', '::pg_catalog.text,
     (select coalesce(pg_catalog.string_agg(pg_catalog.quote_ident(name::pg_catalog.text), ', '::pg_catalog.text), 'pg_catalog'::pg_catalog.text) from pg_catalog.unnest(pg_catalog.current_schemas(false)) as name
@@ -160,7 +161,16 @@ const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg
   set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off; set quote_all_identifiers = off;
   set gin_fuzzy_search_limit = 0;
   select pg_catalog.set_config('synchronous_commit', 'on', false)
-   where pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off'::pg_catalog.text`
+   where pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off'::pg_catalog.text;
+  select pg_catalog.set_config('session_replication_role', 'origin', false)
+   where pg_catalog.current_setting('session_replication_role') operator(pg_catalog.=) 'replica'::pg_catalog.text`
+
+export const replicaRefusal =
+  'The database cannot be used: its sessions begin with session_replication_role = replica, in which neither triggers nor foreign keys act. ' +
+  'Take that back where it was set (database, role or server), and look with `tollgate audit verify` and `tollgate doctor` for what was written meanwhile.'
+
+const sessionError = (error: Error): Error =>
+  error.message.includes('session_replication_role') ? new OperatorError(replicaRefusal) : error
 
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
@@ -180,7 +190,9 @@ export function makePool(
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMilliseconds,
     onConnect: async client => {
-      await client.query(session + more)
+      await client.query(session + more).catch((error: Error) => {
+        throw sessionError(error)
+      })
       await writer?.admit(client)
     },
   })

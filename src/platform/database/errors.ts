@@ -12,7 +12,7 @@ const givenUp: ReadonlySet<string> = new Set(['57014', '55P03', '40P01', '40001'
 /** The server has no room on its disk or in its memory, or its disk fails: the statement is undone. */
 const noRoom: ReadonlySet<string> = new Set(['53100', '53200', '58030'])
 const lostMessages =
-  /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|no server takes writes)/
+  /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|no server takes writes|The database cannot be used)/
 
 /** The server ended the statement at its time limit. */
 export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014'
