@@ -50,7 +50,7 @@ export type Wanted = {
 }
 
 /** What one merchant wants of one side. */
-export const lineOf = ({ side, merchantId }: Pick<DueItem, 'side' | 'merchantId'>): string => `${side} ${merchantId}`
+export const lineOf = ({ side, merchantId }: Pick<DueItem, 'side' | 'merchantId'>): string => `${merchantId} ${side}`
 
 /** Places that are looked at one by one, and their columns: `own` and `sides` never read what the other has, however much of it waits. */
 const places: Readonly<Record<Taking, { readonly from: string; readonly columns: readonly string[] }>> = {
@@ -166,7 +166,7 @@ export async function takeDue(
 
 /** Sides, merchants, what of them is under way, and their turns. */
 function linesIn(lines: DueShares): unknown[][] {
-  const names = [...lines.keys()].map(name => name.split(' '))
+  const names = [...lines.keys()].map(name => [name.slice(name.indexOf(' ') + 1), name.slice(0, name.indexOf(' '))])
   const shares = [...lines.values()]
   return [
     names.map(([side]) => side),
