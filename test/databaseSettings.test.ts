@@ -197,6 +197,18 @@ describe('sessions in which nothing keeps the rules (session_replication_role = 
       assert.deepEqual((await verify(first, testKeys)).findings, [
         'In the database, the setting session_replication_role=replica of keeper was not made by Tollgate.',
       ])
+      await own.set('alter role keeper in database $name reset session_replication_role')
+      await own.set('alter role keeper set session_replication_role = replica')
+      assert.deepEqual((await verify(first, testKeys)).findings, [
+        'In the database, the setting session_replication_role=replica of keeper was not made by Tollgate.',
+      ])
+      // Somebody else's, elsewhere, is no finding.
+      await own.set('alter role keeper reset session_replication_role', 'create role other')
+      await own.set(
+        'alter role other set session_replication_role = replica',
+        'alter database postgres set session_replication_role = replica',
+      )
+      assert.deepEqual((await verify(first, testKeys)).findings, [])
       await own.set('alter role keeper in database $name set session_replication_role = local')
       assert.deepEqual((await verify(first, testKeys)).findings, [])
       await assert.rejects(asKeeper.query('delete from audit_head'), /audit/) // in which they act

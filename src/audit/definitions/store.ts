@@ -106,7 +106,7 @@ const everywhere = `
     union all
     select 'setting', '', 'session_replication_role=replica of ' || case r.setrole when 0 then 'all roles' else r.setrole::regrole::text end, ''
       from pg_db_role_setting r cross join lateral unnest(r.setconfig) as one (text)
-     where $2::boolean and lower(one.text) = 'session_replication_role=replica'
+     where $2::boolean and one.text = 'session_replication_role=replica'
        and (r.setdatabase = (select d.oid from pg_database d where d.datname = current_database())
             or r.setdatabase = 0 and (r.setrole = 0 or r.setrole = (select u.oid from pg_roles u where u.rolname = session_user)
                                       or r.setrole = (select c.relowner from relations c where c.name = 'audit')))
