@@ -433,6 +433,14 @@ it('files of banks are read by hand, and what became of them is told', async () 
     (await read('other.ret', '--account', 'itau-demo')).stdout,
     /^Nothing of other\.ret was read: it is of another account\.\n$/,
   )
+  const refused = JSON.parse((await tollgate('audit', '--json', '--action', 'fileImported')).stdout).rows.slice(-2)
+  assert.deepEqual(
+    refused.map((row: Record<'actorKind' | 'result', string> & { details: object }) => [row.actorKind, row.result, row.details]),
+    [
+      ['cut.ret', 'its end is missing'],
+      ['other.ret', 'it is of another account'],
+    ].map(([name, why]) => ['commandLine', 'refused', { what: 'return', of: 'itau-demo', name, why }]),
+  )
   assert.match((await read('none.ret')).stderr, /none\.ret cannot be read/)
   assert.match(
     (await read('bank.ret', '--account', 'nobody')).stderr,

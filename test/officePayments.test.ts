@@ -165,6 +165,27 @@ describe('a file to take away', () => {
     const sent = await finance.post('/office/payments', { q: 'x'.repeat(200_000) })
     assert.equal(sent.location, `/office/payments?q=${'x'.repeat(255)}`)
   })
+  it('is taken by no link of another site, and no row tells that it was', async () => {
+    const told = async () =>
+      (await gateway.pool.query(`select 1 from audit where action in ('paymentsExported', 'reportTaken')`)).rowCount
+    const navigates = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
+    for (const path of ['/office/payments.csv?q=evil', `/office/reports/${sandbox.merchantId}/file`]) {
+      for (const site of ['cross-site', 'same-site', 'what-comes-later']) {
+        const before = await told()
+        const { status, headers, text } = await finance.ask(path, { ...navigates, 'Sec-Fetch-Site': site })
+        assert.deepEqual([status, headers.get('content-disposition'), await told()], [403, null, before], `${path} ${site}`)
+        assert.match(text, /This came from another site/)
+      }
+      for (const own of [{ 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }, {}]) {
+        const before = (await told())!
+        const { status, headers } = await finance.ask(path, own)
+        assert.deepEqual([status, await told()], [200, before + 1], JSON.stringify(own))
+        assert.match(headers.get('content-disposition')!, /attachment/)
+      }
+    }
+    // To a page a link may lead, as from a mail that is read in a browser.
+    assert.equal((await finance.ask('/office/payments', { ...navigates, 'Sec-Fetch-Site': 'cross-site' })).status, 200)
+  })
   it('is for those who may take it, and of the own merchant', async () => {
     const viewer = await signedIn(gateway, 'viewer', [sandbox.merchantId])
     assert.equal((await viewer.ask('/office/payments.csv')).status, 403)

@@ -99,6 +99,10 @@ describe('every route', () => {
         const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
         assert.equal((await whole.post(pathOf(route), {}, headers)).status, 403, 'another site')
       }
+      if (route.method === 'GET') {
+        const { text } = await whole.ask(pathOf(route), { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' })
+        assert.equal(text.includes('This came from another site'), route.givesFile === true, 'a link of another site')
+      }
       if (route.path.includes('{entity}')) {
         const nowhere = await ask(whole, route, 'd'.repeat(32))
         for (const role of roles.filter(role => roleMay(role, route.action) && !route.whole)) {

@@ -1,7 +1,9 @@
 // Files that somebody hands in: every kind that this installation reads, each by the import of its own. The same bytes change nothing when they come again.
 
+import { record } from '../audit/chain.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { SlipAccount, SlipAccounts } from '../connectors/slips/accounts.ts'
+import { inTransaction } from '../platform/database/connect.ts'
 import { importAcknowledgement } from './captures/acknowledge.ts'
 import { type Bookkeeping, chargebackReports } from './chargebacks/chargebacks.ts'
 import { type ImportParts, type ImportReport, importFile, type LineResult } from './import.ts'
@@ -25,6 +27,13 @@ export type HandedInKind = {
   readonly of?: string
   read(parts: HandedInParts, name: string, bytes: Buffer, tell: Tell): Promise<HandedInReport>
 }
+
+/** Tells who handed in a file of which nothing counts. */
+export const tellRefused = (
+  parts: ImportParts,
+  details: Pick<HandedInKind, 'what' | 'of'> & { readonly name: string; readonly why: string },
+): Promise<number> =>
+  inTransaction(parts.database.work, db => record(db, parts, [{ action: 'fileImported', result: 'refused', details }]))
 
 const text = (bytes: Buffer): string => bytes.toString('utf8')
 

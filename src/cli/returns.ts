@@ -2,6 +2,7 @@
 
 import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { tellRefused } from '../clearing/handedIn.ts'
 import { countUnfiledOrders, findOrderFiles } from '../clearing/remittance/store.ts'
 import { type FolderFile, importFolder } from '../clearing/returns/folder.ts'
 import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '../clearing/returns/importReturn.ts'
@@ -89,6 +90,8 @@ export default (program: Command): void => {
       const parts = { ...opened, build: buildNumber() }
       const read: ReadFile[] = []
       for (const path of paths) read.push(...(await (options.folder ? readFolder : readFile)(parts, path, options)))
+      for (const { broken, account: of, name } of read)
+        if (broken !== null) await tellRefused(parts, { what: 'return', of, name: fileName(parts, name), why: broken })
       const files = read.map(({ lines, ...file }) => file)
       const lines = read.flatMap(({ name, lines }) => lines.map(line => ({ file: name, ...line })))
       show(options, { files, lines }, () => read.map(fileText).join(''))

@@ -44,6 +44,8 @@ type OfficePlace = {
   /** What is sent is taken as it is: settings, passwords. Everywhere else card numbers are shortened before anybody reads them, or writes them down. */
   readonly exact?: true
   readonly usesUp?: true
+  /** A GET that gives a file, and tells the audit who took it: no page of others leads there. */
+  readonly givesFile?: true
 }
 
 export type OfficeRoute = OfficePlace & {
@@ -90,6 +92,7 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
     try {
       const work = async () => route.answer(read(), signedIn, named)
       const answer = await (route.counted ? inTurn([...signedIn.entities].sort().join(), work) : work())
+      if (isFile(answer) && !route.givesFile) throw new Error(`${route.path} gives a file, and does not say so`)
       return { answer: route.lags ? withAge(parts, request.language, answer) : answer, signedIn }
     } catch (error) {
       if (!(error instanceof ReportingAway)) throw error
@@ -137,7 +140,7 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  { method, path, top, takesFiles, bodyMax, exact, usesUp }: OfficePlace,
+  { method, path, top, takesFiles, bodyMax, exact, usesUp, givesFile }: OfficePlace,
   answer: (request: UnreadRequest, named: PathValues, read: () => OfficeRequest) => Promise<Framed>,
 ): Route {
   return {
@@ -151,7 +154,7 @@ function placed(
       const language = officeLanguage(cookieOf(request, languageName), request.headers['accept-language'])
       const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)
       const words = frameWords(language)
-      if (request.method === 'POST' && !isOurPage(parts, request))
+      if (request.method === 'POST' ? !isOurPage(parts, request) : givesFile && isLinkOfOthers(request))
         return show({ answer: { status: 403, title: words.foreign, body: html`<p>${words.foreignText}</p>` } })
       const unread = { ...request, language }
       const read = () => {
@@ -198,6 +201,11 @@ function isOurPage({ publicUrl }: OfficeParts, request: Request): boolean {
   if (site !== undefined) return site === 'same-origin'
   return origin !== undefined && !isForeign(request, publicUrl())
 }
+
+/** What is typed or bookmarked comes from `none`. A browser that says nothing sends its session with links, as to every page. */
+const isLinkOfOthers = ({ headers }: Request): boolean => !['same-origin', 'none', undefined].includes(headers['sec-fetch-site'])
+
+const isFile = (answer: OfficeAnswer): boolean => !('title' in answer) && answer.headers?.['Content-Disposition'] !== undefined
 
 export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>
   findSignedIn(parts, sessionOf(parts, request), request.address, isUse)

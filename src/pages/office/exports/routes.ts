@@ -80,6 +80,7 @@ ${one.state === 'making' && html`<p><a href="${path}">${exportWords(language).ag
       method: 'GET',
       path: '/exports/{export}/file',
       action: 'export',
+      givesFile: true,
       answer: opened(async ({ language }, { by }, one) =>
         one.state === 'made'
           ? fileAnswer({ name: one.name, lines: await takeExport({ ...parts, by }, one) })

@@ -1,10 +1,8 @@
 // Files of banks, store chains and acquirers, handed in by somebody of the staff: read as the commands read them, told line by line, and what came before.
 
-import { record } from '../../../audit/chain.ts'
-import { type HandedInKind, type HandedInReport, handedInKinds } from '../../../clearing/handedIn.ts'
+import { type HandedInKind, type HandedInReport, handedInKinds, tellRefused } from '../../../clearing/handedIn.ts'
 import type { LineResult } from '../../../clearing/import.ts'
 import { type CameBefore, findImported, findLines } from '../../../clearing/store.ts'
-import { inTransaction } from '../../../platform/database/connect.ts'
 import { visible } from '../../../platform/errors.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
@@ -24,7 +22,7 @@ const farAway = 253_402_300_799_000
 const outcomes = ['recorded', 'known', 'noted', 'refused'] as const satisfies readonly LineResult['kind'][]
 
 export function fileRoutes(parts: OfficeParts): OfficeRoute[] {
-  const { database, keys, clock } = parts
+  const { database } = parts
   const show = async (
     { language, values }: OfficeRequest,
     more: { above?: Html; status?: number } = {},
@@ -77,11 +75,9 @@ ${files.length === filesShown && html`<p><a class="button plain" href="/office/f
         const name = file.name === '' ? words.noName : file.name
         const lines: [at: number, result: LineResult][] = []
         const report = await kind.read({ ...parts, by }, name, file.bytes, (at, result) => void lines.push([at, result]))
-        if ('broken' in report) {
-          const { what, of } = kind
-          const refused = { action: 'fileImported', result: 'refused', details: { what, of, name, why: report.broken } } as const
-          await inTransaction(database.work, db => record(db, { keys, clock, by }, [refused]))
-        }
+        const { what, of } = kind
+        if ('broken' in report)
+          await tellRefused({ ...parts, by }, { what, ...(of !== undefined && { of }), name, why: report.broken })
         const status = 'broken' in report ? 400 : 200
         return show(request, { status, above: reportOf(name, report, lines, words) })
       },

@@ -78,6 +78,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       method: 'GET',
       path: '/payments.csv',
       action: 'export',
+      givesFile: true,
       async answer({ values, language }, { merchants, by }) {
         const any = conditionsOf(parts.keys, termsOf(values))
         const named = merchantsNamed(values, merchants)

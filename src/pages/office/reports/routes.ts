@@ -38,6 +38,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/reports/{entity}/file',
       action: 'export',
+      givesFile: true,
       answer: (request, signedIn, { entity = '' }) => daysFile(parts, reports, request, signedIn, entity),
     },
     {
@@ -52,6 +53,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/reports/{entity}/{aggregation}/file',
       action: 'export',
+      givesFile: true,
       answer: (request, signedIn, { entity = '', aggregation = '' }) =>
         movementsAsFile(parts, reports, request, signedIn, entity, aggregation),
     },
