@@ -150,8 +150,8 @@ async function standing({ keys, clock }: CommandParts, db: Connection, inUse: Re
   for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
   const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
   const newest = writtenWith(keys)
-  // An idempotency key from before the change is found under the older key only.
-  const changed = proofs.get(newest[0]!) ?? 0
+  // An idempotency key from before the change is found under the older key only. Where no gateway has begun with the newest one here, the change is still to come.
+  const changed = proofs.get(newest[0]!) ?? clock.real()
   const keptUntil = changed + keyHours * 3_600_000
   const retired = await findSubjects(db, 'keyRetired')
   const given = new Set([...keys.lookup.map(({ id }) => `lookup ${id}`), ...keys.seal.map(({ id }) => `seal ${id}`)])

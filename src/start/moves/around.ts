@@ -1,5 +1,5 @@
-// What a merchant has together with others: the entities above it, their lists for the risk check, and tokens that act for more than it. They stay where they
-// are, and are in the other cell too.
+// What a merchant has together with others: the keys that its rows are written with, the entities above it, their lists for the risk check, and tokens that act for more
+// than it. They stay where they are, and are in the other cell too.
 
 import pg from 'pg'
 import { severalPsps } from '../../merchants/seed.ts'
@@ -7,6 +7,8 @@ import { announceChange, lockTree, readBelow, readLineage, readPsps } from '../.
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { isUnavailable } from '../../platform/database/errors.ts'
 import { OperatorError } from '../../platform/errors.ts'
+import { bringProofs, lackingText } from '../../vault/keys.ts'
+import { readProofs } from '../../vault/store.ts'
 import type { MoveEnds, MoveSide } from './move.ts'
 import { holdMove, type Move } from './store.ts'
 
@@ -17,6 +19,7 @@ import { holdMove, type Move } from './store.ts'
 export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
   const names = await namesAround(source, merchantId)
   try {
+    await bringKeys(source, target)
     return await inTransaction(source.database.work, from =>
       inTransaction(target.database.work, async to => {
         await takeTurn(from, to)
@@ -31,6 +34,13 @@ export async function copyAround({ source, target, merchantId }: MoveEnds, move:
       `Somebody else holds what the merchant has together with others, in ${source.name} or ${target.name} (${error.message}): give the command again, it goes on.`,
     )
   }
+}
+
+/** Before anything else that was written with them, and alone: sessions that begin wait for it. */
+async function bringKeys(source: MoveSide, target: MoveSide): Promise<void> {
+  const proofs = await readProofs(source.database.work)
+  const lacking = await inTransaction(target.database.work, db => bringProofs(db, proofs))
+  if (lacking.length > 0) throw new OperatorError(lackingText(target.name, lacking))
 }
 
 /**
