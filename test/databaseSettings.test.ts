@@ -11,6 +11,7 @@ import { systemClock } from '../src/platform/clock.ts'
 import { connect, poolNames } from '../src/platform/database/connect.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
+import { postgresServers } from './support/postgres.ts'
 import { commandLine, startProcess } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
@@ -27,6 +28,8 @@ const settings = [
   `quote_all_identifiers = on`,
   `gin_fuzzy_search_limit = 1`,
 ]
+
+const triggersRest = /is set to session_replication_role = replica, .* Let a superuser reset it/
 
 async function databaseWith(...changes: readonly string[]): Promise<TestDatabase> {
   const database = await makeDatabase()
@@ -86,6 +89,44 @@ describe('settings of a database', () => {
         await connected.close()
         await database.drop()
       }
+    }
+  })
+
+  it('that have triggers and foreign keys do nothing are refused by every connection, and at a start', async () => {
+    const servers = postgresServers()
+    try {
+      const server = await servers.server()
+      await server.make('resting')
+      await server.pool.query('create role gate login superuser')
+      const connectionString = server.urlOf('resting', 'gate')
+      for (const [whose, role] of [
+        ['database', 'local'],
+        ['database', 'replica'],
+        ['role', 'origin'],
+        ['role', 'replica'],
+      ] as const) {
+        await server.pool.query('alter database resting reset all')
+        await server.pool.query(
+          `alter ${whose === 'role' ? 'role gate' : 'database resting'} set session_replication_role = ${role}`,
+        )
+        const connected = connect({ connectionString }, systemClock, () => {})
+        for (const name of poolNames) {
+          const asked = connected[name].query('select 1 as one')
+          if (role === 'replica') await assert.rejects(asked, triggersRest, name)
+          else assert.equal((await asked).rows.length, 1, name)
+        }
+        await connected.close()
+      }
+      const environment = { DATABASE_URL: connectionString, DATA_DIR: join(folder, 'resting') }
+      await assert.rejects(startProcess(environment), (error: Error) => {
+        assert.match(error.message, /^it ended with 1:\nTollgate cannot start\.\nThe database, or the role, is set to/)
+        return triggersRest.test(error.message)
+      })
+      const verified = await commandLine(environment, 'audit', 'verify')
+      assert.equal(verified.code, 1)
+      assert.match(verified.out, /^The database, or the role, is set to/)
+    } finally {
+      await servers.stop()
     }
   })
 

@@ -816,6 +816,8 @@ export const mutants: readonly Mutant[] = [
     find: " && name !== newest?.name", instead: '' },
   { name: 'keys: one that came with rows of another cell was always written with', file: 'src/vault/store.ts', tests: ['moveKeys'],
     find: 'do update set made_at = excluded.made_at where key_checks.made_at is null', instead: 'do nothing' },
+  { name: 'database: one whose triggers do nothing is worked on', file: 'src/platform/database/connect.ts', tests: ['databaseSettings'],
+    find: "replication === 'replica'", instead: "replication === ''" },
   { name: 'revoke: a password of another lookup key goes on unnamed', file: 'src/cli/revokeCells.ts', tests: ['revokeCells'],
     find: 'isValidAt(token, clock.real()) &&', instead: 'token.id === token.label &&' },
   { name: 'revoke: whatever has another lookup key may be the same', file: 'src/cli/revokeCells.ts', tests: ['revokeCells'],

@@ -108,7 +108,7 @@ async function look(
   const pool = makePool(limited(connection, 'look', 30), 1, () => {})
   try {
     const proofs = await readProofs(pool).catch((error: Error) =>
-      refuseCommand(`The database cannot be reached: ${error.message}.`),
+      refuseCommand(error instanceof OperatorError ? error.message : `The database cannot be reached: ${error.message}.`),
     )
     if (config.databaseUrl === undefined && !(await isServerOf(pool, config.dataDir))) refuseCommand(noGatewayOn(config))
     compareModes(await readMode(pool), config.mode)

@@ -139,7 +139,7 @@ async function refuseUnfit(pool: pg.Pool): Promise<void> {
               current_setting('transaction_read_only')::boolean as "isReadOnly"`,
     )
     .catch(error => {
-      throw new OperatorError(`The database cannot be reached: ${error.message}.`)
+      throw error instanceof OperatorError ? error : new OperatorError(`The database cannot be reached: ${error.message}.`)
     })
   const { version, encoding, isReadOnly } = rows[0]!
   if (Number(version) < oldestServer) throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${version}.`)

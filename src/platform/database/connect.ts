@@ -4,6 +4,7 @@
 
 import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
+import { OperatorError } from '../errors.ts'
 import { isLost } from './errors.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
@@ -149,18 +150,22 @@ export function connect(
  * What our reading and our rules depend on, whatever a database or a role was set to. Where names are looked for comes first, and by PostgreSQL's own functions alone:
  * one of the same name and with closer types would be taken wherever it stands. PostgreSQL's own names go before all others, and a temporary table does not stand
  * before one of ours. Where there is no other place, nothing may be made: not for the session alone. What is answered is written: how far beyond this server, the operator
- * decides.
+ * decides. Whether triggers and foreign keys act is nothing that a role like ours can set: it is asked.
  */
 const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg_catalog.concat_ws(', '::pg_catalog.text,
     (select coalesce(pg_catalog.string_agg(pg_catalog.quote_ident(name::pg_catalog.text), ', '::pg_catalog.text), 'pg_catalog'::pg_catalog.text) from pg_catalog.unnest(pg_catalog.current_schemas(false)) as name
       where name operator(pg_catalog.<>) 'pg_catalog'::pg_catalog.name and not pg_catalog.starts_with(name::pg_catalog.text, 'pg_temp_'::pg_catalog.text)),
-    'pg_temp'::pg_catalog.text), false);
+    'pg_temp'::pg_catalog.text), false), pg_catalog.current_setting('session_replication_role') as replication;
   set session characteristics as transaction isolation level read committed;
   set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
   set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off; set quote_all_identifiers = off;
   set gin_fuzzy_search_limit = 0;
   select pg_catalog.set_config('synchronous_commit', 'on', false)
    where pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off'::pg_catalog.text`
+
+const triggersRest =
+  'The database, or the role, is set to session_replication_role = replica, with which triggers and foreign keys do nothing: what they keep out would be written. ' +
+  'Let a superuser reset it (alter database … reset session_replication_role, or alter role).'
 
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
@@ -180,7 +185,8 @@ export function makePool(
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMilliseconds,
     onConnect: async client => {
-      await client.query(session + more)
+      const [settings] = (await client.query(session + more)) as unknown as [pg.QueryResult<{ replication: string }>]
+      if (settings.rows[0]!.replication === 'replica') throw new OperatorError(triggersRest)
       await writer?.admit(client)
     },
   })
