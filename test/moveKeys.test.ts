@@ -46,8 +46,33 @@ const parts = (merchant: Parameters<typeof moveParts>[1], more: Parameters<typeo
 const provedIn = async ({ gateway }: TestCell): Promise<string[]> => (await readProofs(gateway.pool)).map(({ name }) => name)
 const begin = ({ gateway }: TestCell) => inTransaction(gateway.pool, db => keepKeys(db, changed, Date.now()))
 
+const lines = (name: string) => readFileSync(place(name), 'utf8').trim().split('\n').length
+const files = { SEAL_KEY_FILE: place('seal'), LOOKUP_KEY_FILE: place('lookup') }
+const inCell = (at: 0 | 1, ...words: string[]) => {
+  const { connection } = [cells.one, cells.two][at]!.gateway
+  return commandLine({ ...files, DATABASE_URL: databaseUrl(connection) }, 'keys', ...words)
+}
+type Listed = { readonly kind: string; readonly key: string; readonly given: string; readonly needs: readonly string[] }
+const oldKeysIn = async (at: 0 | 1): Promise<Listed[]> => {
+  const { stdout, stderr } = await inCell(at, 'list', '--json')
+  assert.ok(stdout.startsWith('{'), stdout + stderr)
+  return (JSON.parse(stdout) as { keys: Listed[] }).keys.filter(({ kind, key }) => oldNames.includes(`${kind} ${key}`))
+}
+
 before(async () => {
   cells = await twoCells(merchants)
+  for (const [name, keys] of [
+    ['seal', [newSeal, oldSeal]],
+    ['lookup', [newLookup, oldLookup]],
+  ] as const)
+    writeFileSync(place(name), keys.map(key => `${key.toString('hex')}\n`).join(''), { mode: 0o600 })
+  const given = [cells.one, cells.two].map(({ side: { name }, gateway: { connection, baseUrl } }) => ({
+    name,
+    environment: { DATABASE_URL: databaseUrl(connection) },
+    gateways: [new URL(baseUrl).host],
+  }))
+  writeFileSync(place('cells.json'), JSON.stringify({ map: 'cells.map', cells: given }), { mode: 0o600 })
+  for (const { gateway } of [cells.one, cells.two]) await keepMode(gateway.pool, 'sandbox', Date.now())
   for (const merchant of merchants) assert.equal((await payIn(cells.one, merchant)).status, 200)
   await cells.one.gateway.restart(holding)
 })
@@ -87,6 +112,8 @@ test('a move to a cell where a process runs that does not hold the keys is refus
   const since = async () =>
     (await readProofs(two.gateway.pool)).filter(({ name }) => newNames.includes(name)).map(({ made_at }) => made_at !== null)
   assert.deepEqual(await since(), [false, false], 'nobody writes with them there yet')
+  const [lookup] = await oldKeysIn(1)
+  assert.match(lookup!.needs.join(), /idempotency keys until/, 'for as long as they are kept, from when somebody does')
   await two.gateway.restart(changed)
   assert.deepEqual(await since(), [true, true])
 })
@@ -100,27 +127,8 @@ test('a cell that never wrote with a key needs it from the moment on when rows c
   await forgetMerchant(one.side, two.side, merchant.id)
   assert.deepEqual(await provedIn(two), await provedIn(one))
 
-  const lines = (name: string) => readFileSync(place(name), 'utf8').trim().split('\n').length
-  for (const [name, keys] of [
-    ['seal', [newSeal, oldSeal]],
-    ['lookup', [newLookup, oldLookup]],
-  ] as const)
-    writeFileSync(place(name), keys.map(key => `${key.toString('hex')}\n`).join(''), { mode: 0o600 })
-  const files = { SEAL_KEY_FILE: place('seal'), LOOKUP_KEY_FILE: place('lookup') }
-  const given = [one, two].map(({ side: { name }, gateway: { connection, baseUrl } }) => ({
-    name,
-    environment: { DATABASE_URL: databaseUrl(connection) },
-    gateways: [new URL(baseUrl).host],
-  }))
-  writeFileSync(place('cells.json'), JSON.stringify({ map: 'cells.map', cells: given }), { mode: 0o600 })
-  for (const { gateway } of [one, two]) await keepMode(gateway.pool, 'sandbox', Date.now())
-  const inCell = (at: number, ...words: string[]) => commandLine({ ...files, ...given[at]!.environment }, 'keys', ...words)
-
-  const { keys } = JSON.parse((await inCell(1, 'list', '--json')).stdout) as {
-    keys: { kind: string; key: string; given: string }[]
-  }
   assert.deepEqual(
-    keys.filter(({ kind, key }) => oldNames.includes(`${kind} ${key}`)).map(one => one.given),
+    (await oldKeysIn(1)).map(one => one.given),
     ['older', 'older'],
   )
   const preferred = await inCell(1, 'prefer', 'seal')

@@ -118,4 +118,11 @@ test('what can be told from it is not named: by a hash under the same key, by th
     said.out,
   )
   assert.deepEqual([await validIn(0, 'shops'), await validIn(1, 'shops'), await validIn(1, 'another')], [2, 2, 1])
+
+  // Two that only a proxy's hash tells apart.
+  for (const pool of pools) await pool.query('delete from access_tokens')
+  const [alone] = (await seeded(token, changed)) as [TokenRow]
+  await applySeed(pools[1]!, before_, systemClock, systemRandom, { psp, tokens: [others[0]!] })
+  const told = await revoke(alone)
+  assert.deepEqual([told.code, told.stdout], [0, `one: Token ${alone.id} is revoked.\n`], told.out)
 })

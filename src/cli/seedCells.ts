@@ -1,6 +1,6 @@
 // A seed over all cells: each merchant into the cell that has it, PSP, divisions and what acts for them into every one.
 
-import { appliedText, applySeed, doubledIds, entitiesOf, readSeed, type Seed, takenIds } from '../merchants/seed.ts'
+import { appliedText, applySeed, doubledIds, entitiesOf, readSeed, takenIds } from '../merchants/seed.ts'
 import { readEntities } from '../merchants/store.ts'
 import { readMap, renewMap } from '../start/cellMap.ts'
 import { cellOfName, readCells } from '../start/cells.ts'
@@ -73,9 +73,8 @@ export async function seedOverCells(file: string, cellsFile: string, newIn: stri
     if (wrong.length > 0) return refuseCommand([...silent.map(one => silentText(one).trim()), ...wrong].join('\n'))
     for (const { cell, parts } of opened) {
       const { database, keys, clock, random, by, channelRefusal: refusal } = parts
-      const elsewhere = new Set([...homes].flatMap(([id, home]) => (home === cell.name ? [] : [id])))
-      const own = seedFor(seed, cell.name, homes)
-      const applied = await applySeed(database.work, keys, clock, random, own, { by, refusal, elsewhere })
+      const elsewhere = [...homes].flatMap(([id, home]) => (home === cell.name ? [] : [id]))
+      const applied = await applySeed(database.work, keys, clock, random, seed, { by, refusal, elsewhere })
       process.stdout.write(`${cell.name}: ${appliedText(applied)}\n`)
     }
     for (const one of silent) process.stderr.write(silentText(one))
@@ -85,27 +84,5 @@ export async function seedOverCells(file: string, cellsFile: string, newIn: stri
     if (silent.length + conflicts.length > 0) process.exitCode = 1
   } finally {
     for (const { parts } of opened) await parts.close()
-  }
-}
-
-/**
- * What of a seed goes into a cell. `homes`: merchants and channels → cell. A token stands there with all that it acts for, its own first: a gateway must know
- * that one channel of its cell is not the only one that can be meant.
- */
-export function seedFor(seed: Seed, cell: string, homes: ReadonlyMap<string, string>): Seed {
-  const isHere = (id: string) => (homes.get(id) ?? cell) === cell
-  return {
-    ...seed,
-    ...(seed.divisions && {
-      divisions: seed.divisions.map(({ merchants, ...division }) => ({
-        ...division,
-        ...(merchants && { merchants: merchants.filter(({ id }) => isHere(id)) }),
-      })),
-    }),
-    ...(seed.tokens && {
-      tokens: seed.tokens
-        .filter(({ entities }) => entities.some(isHere))
-        .map(token => ({ ...token, entities: [...token.entities].sort((a, b) => Number(isHere(b)) - Number(isHere(a))) })),
-    }),
   }
 }

@@ -37,6 +37,7 @@ import {
   type EntityRow,
   findValidTokens,
   lockTree,
+  readElsewhere,
   readEntities,
   readTokens,
   rehashToken,
@@ -113,20 +114,28 @@ export const findPublicTokens = (db: Connection, keys: Keys, now: number): Promi
     now,
   )
 
-/** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
-export type SeedResult = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
+/** How many entities and valid tokens of the seed are in place, which of its merchants were left out, as another cell serves them, and which of its tokens are revoked and stay so. */
+export type SeedResult = {
+  readonly entities: number
+  readonly tokens: number
+  readonly left: readonly string[]
+  readonly revoked: readonly string[]
+}
 
-export const appliedText = ({ entities, tokens, revoked }: SeedResult): string =>
-  [
-    `${entities} entities and ${tokens} tokens are in place.`,
-    ...revoked.map(label => `The token ${label} is revoked and stays so.`),
-  ].join('\n')
+export const appliedText = (result: SeedResult): string =>
+  [`${result.entities} entities and ${result.tokens} tokens are in place.`, ...exceptionsOf(result)].join('\n')
+
+/** `of`: behind what is named, where it stands. */
+export const exceptionsOf = ({ left, revoked }: SeedResult, of = ''): string[] => [
+  ...left.map(id => `The merchant ${id}${of} is served by another cell, or on its way: it is left out here.`),
+  ...revoked.map(label => `The token ${label}${of} is revoked and stays so.`),
+]
 
 export type SeedOptions = {
   readonly by?: Actor
   readonly refusal?: ChannelRefusal
-  /** Ids of entities of other cells, for which its tokens may act too. */
-  readonly elsewhere?: ReadonlySet<string>
+  /** Ids of merchants and channels of other cells: they are left out, and its tokens may act for them too. */
+  readonly elsewhere?: readonly string[]
 }
 
 /**
@@ -139,19 +148,22 @@ export async function applySeed(
   clock: Clock,
   random: Random,
   seed: Seed,
-  { by, refusal = () => undefined, elsewhere = new Set() }: SeedOptions = {},
+  { by, refusal = () => undefined, elsewhere = [] }: SeedOptions = {},
 ): Promise<SeedResult> {
-  const entities = entitiesOf(seed)
   const lookupKey = keys.lookup[0]!.id
-  const tokens = (seed.tokens ?? []).map((token, at) => {
-    const sent = sentFor(token)
-    const [hash, ...older] = keyedHashes(keys, 'token', sent)
-    const label = token.label ?? `token ${at + 1}`
-    const legacy = legacyParts(sent) !== undefined
-    return { label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities: token.entities }
-  })
   return inTransaction(pool, async db => {
     await lockTree(db)
+    const moved = new Set(await readElsewhere(db))
+    const left = entitiesOf(seed).filter(({ merchantId }) => moved.has(merchantId!))
+    const others = new Set([...elsewhere, ...left.map(({ id }) => id)])
+    const own = seedFor(seed, id => !others.has(id))
+    const entities = entitiesOf(own)
+    const tokens = own.tokens.map(token => {
+      const sent = sentFor(token)
+      const [hash, ...older] = keyedHashes(keys, 'token', sent)
+      const legacy = legacyParts(sent) !== undefined
+      return { label: token.label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities: token.entities }
+    })
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
@@ -168,7 +180,7 @@ export async function applySeed(
       ...tokens.flatMap(token => {
         const { label, entities } = token
         const strangers = entities
-          .filter(id => !known.has(id) && !elsewhere.has(id))
+          .filter(id => !known.has(id) && !others.has(id))
           .map(id => `token ${label}: there is no entity ${id}.`)
         const before = standing(token)?.entities ?? entities
         if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
@@ -200,8 +212,34 @@ export async function applySeed(
     await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
     const revoked = tokens.filter(token => (standing(token)?.revokedAt ?? null) !== null)
-    return { entities: entities.length, tokens: tokens.length - revoked.length, revoked: revoked.map(({ label }) => label) }
+    return {
+      entities: entities.length,
+      tokens: tokens.length - revoked.length,
+      left: left.filter(({ kind }) => kind === 'merchant').map(({ id }) => id),
+      revoked: revoked.map(({ label }) => label),
+    }
   })
+}
+
+/**
+ * What of a seed goes where only some of its merchants and channels are. A token stands there with all that it acts for, its own first: a gateway must know that one
+ * channel of its cell is not the only one that can be meant.
+ */
+function seedFor({ tokens = [], divisions = [], ...seed }: Seed, isHere: (id: string) => boolean) {
+  return {
+    ...seed,
+    divisions: divisions.map(({ merchants = [], ...division }) => ({
+      ...division,
+      merchants: merchants.filter(({ id }) => isHere(id)),
+    })),
+    tokens: tokens
+      .map((token, at) => ({
+        ...token,
+        label: token.label ?? `token ${at + 1}`,
+        entities: [...token.entities].sort((one, other) => Number(isHere(other)) - Number(isHere(one))),
+      }))
+      .filter(({ entities }) => entities.some(isHere)),
+  }
 }
 
 /** Names of what differs, with the values before and after. */

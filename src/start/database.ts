@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { beginAudit, type Recorder, record } from '../audit/chain.ts'
 import type { AuditEntry } from '../audit/entry.ts'
-import { applySeed, findPublicTokens, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
+import { applySeed, exceptionsOf, findPublicTokens, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
 import { announceChange, readEntities, readPsps, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction, makePool, writingPool } from '../platform/database/connect.ts'
@@ -121,8 +121,8 @@ async function write(
     else await revokePublicTokens(pool, { keys, clock }, say)
     if (config.seedFile !== undefined) {
       const seed = readSeed(config.seedFile, config.brandNames, config.mode)
-      const { revoked } = await applySeed(pool, keys, clock, random, seed, { refusal: channelRefusal(config) })
-      for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
+      const applied = await applySeed(pool, keys, clock, random, seed, { refusal: channelRefusal(config) })
+      for (const exception of exceptionsOf(applied, ' of SEED_FILE')) say(exception)
     }
     const several = severalPsps(await readPsps(pool))
     if (several.length > 0) throw new OperatorError(several.join('\n'))

@@ -94,10 +94,15 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
   ])
   const several = severalPsps(await readPsps(db)) // one may have been seeded since the cells were compared
   if (several.length > 0) throw new OperatorError(`The other cell belongs to another PSP. ${several.join(' ')}`)
+  const givenTokens = 'select * from json_populate_recordset(null::access_tokens, $1)'
   await db.query(
-    `insert into access_tokens select * from json_populate_recordset(null::access_tokens, $1)
-     on conflict (token_hash) do update set revoked_at = least(access_tokens.revoked_at, excluded.revoked_at), merchant_id = null,
-       entities = array(select distinct unnest(access_tokens.entities || excluded.entities) order by 1)`,
+    `update access_tokens here set revoked_at = least(here.revoked_at, g.revoked_at), merchant_id = null,
+       entities = array(select distinct unnest(here.entities || g.entities) order by 1)
+       from (${givenTokens}) g where ${isSameToken}`,
+    [tokens],
+  )
+  await db.query(
+    `insert into access_tokens ${givenTokens} g where not exists (select from access_tokens here where ${isSameToken})`,
     [tokens],
   )
   const { rows: known } = await db.query<{ id: string; alone: boolean }>(
@@ -129,19 +134,23 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
   return rows[0]!.count
 }
 
+/** It may stand here under another lookup key than there, with which it came last: its id is the same where a move brought it, and what a proxy knows it by always. */
+const isSameToken = '(here.token_hash = g.token_hash or here.id = g.id or here.route_hash = g.route_hash)'
+
 /** A token of the merchant alone, which the other cell has for others, is one that acts for more than it. */
 export async function shareTokens(source: pg.Pool, target: pg.Pool, { merchantId }: Move): Promise<void> {
-  const { rows: own } = await source.query<{ hash: Buffer }>(
-    'select token_hash as hash from access_tokens where merchant_id = $1',
+  const { rows } = await source.query<{ tokens: string }>(
+    `select coalesce(json_agg(t), '[]')::text as tokens from access_tokens t where merchant_id = $1`,
     [merchantId],
   )
-  const { rows: theirs } = await target.query<{ hash: Buffer }>(
-    'select token_hash as hash from access_tokens where token_hash = any ($1) and merchant_id is distinct from $2',
-    [own.map(({ hash }) => hash), merchantId],
+  const { rows: theirs } = await target.query<{ id: string }>(
+    `select g.id from json_populate_recordset(null::access_tokens, $1) g
+      where exists (select from access_tokens here where ${isSameToken} and here.merchant_id is distinct from $2)`,
+    [rows[0]!.tokens, merchantId],
   )
   if (theirs.length > 0)
-    await source.query('update access_tokens set merchant_id = null where token_hash = any ($1) and merchant_id = $2', [
-      theirs.map(({ hash }) => hash),
+    await source.query('update access_tokens set merchant_id = null where id = any ($1) and merchant_id = $2', [
+      theirs.map(({ id }) => id),
       merchantId,
     ])
 }
