@@ -160,6 +160,7 @@ test('no setting opens the way to the metadata of a cloud, however its address i
     'fd00:ec2::253',
     '100.96.0.96',
     '169.254.0.23',
+    '169.254.42.42',
   ])
     assert.equal(mayCall(address, everything), false, address)
 })

@@ -106,6 +106,7 @@ for (const address of [
   '168.63.129.16',
   '100.96.0.96',
   '169.254.0.23',
+  '169.254.42.42',
 ])
   metadata.addAddress(address, 'ipv4')
 for (const address of ['fd00:ec2::254', 'fd00:ec2::253', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42'])

@@ -2,6 +2,7 @@
 
 import { type Dialect, exampleDialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { systemClock } from '../../platform/clock.ts'
+import { refuseInspector } from '../../platform/errors.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { openLedger } from './ledger.ts'
 
@@ -63,6 +64,7 @@ export async function runHost({
 }
 
 if (import.meta.main) {
+  refuseInspector()
   const given = new Map(process.argv.slice(2).map(argument => argument.split('=') as [string, string]))
   const ledger = given.get('ledger')
   await runHost({

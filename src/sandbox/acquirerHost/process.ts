@@ -19,7 +19,7 @@ export function acquirerHostProcess(dataDir: string | undefined): HostProcess {
   let running: { child: ChildProcess; address: Promise<Address> } | undefined
   const start = () => {
     const ledger = dataDir === undefined || !existsSync(dataDir) ? [] : [`ledger=${join(dataDir, 'acquirer-host.jsonl')}`]
-    const child = spawn(process.execPath, [program, 'child', ...ledger], {
+    const child = spawn(process.execPath, ['--disable-sigusr1', program, 'child', ...ledger], {
       env: childEnvironment(),
       stdio: ['pipe', 'pipe', 'inherit'],
     })
