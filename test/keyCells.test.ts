@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
-import { type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
+import { bringProofs, type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
+import { dropProof, readProofs } from '../src/vault/store.ts'
 import { databaseUrl } from './support/database.ts'
 import { type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { commandLine } from './support/process.ts'
@@ -55,10 +56,36 @@ after(async () => {
 
 test('a cell alone, once it knows that it is one, takes no key out of the files', async () => {
   assert.equal((await commandLine(environment, 'cells', 'map', '--cells', file)).code, 0)
-  const alone = await commandLine({ ...environment, DATABASE_URL: databaseUrl(cells[0]!.connection) }, 'keys', 'retire')
-  assert.equal(alone.code, 1)
-  assert.match(alone.out, /one of several cells, .*--cells FILE. Nothing was changed/)
-  assert.deepEqual([lines().length, await isProvedIn(cells[0]!)], [2, true])
+  for (const words of [['retire'], ['add', 'seal'], ['prefer', 'seal']]) {
+    const alone = await commandLine({ ...environment, DATABASE_URL: databaseUrl(cells[0]!.connection) }, 'keys', ...words)
+    assert.equal(alone.code, 1)
+    assert.match(alone.out, /one of several cells, .*--cells FILE. Nothing was changed/)
+  }
+  assert.deepEqual([lines(), await isProvedIn(cells[0]!)], [[hex(newest), hex(old)], true])
+})
+
+test('a new key is one with which no cell has written: an old one is none, though a cell was made since', async () => {
+  const [{ pool }, { pool: other }] = cells as [TestGateway, TestGateway]
+  await dropProof(pool, oldName)
+  const none = await keys('prefer', 'seal')
+  assert.deepEqual([none.code, /^There is no new key in /.test(none.out)], [1, true], none.out)
+  writeCells({ name: 'gone', environment: { DATABASE_URL: 'postgres://127.0.0.1:9/none' }, gateways: ['127.0.0.1:9'] })
+  const silent = await keys('add', 'seal')
+  assert.equal(silent.code, 1)
+  assert.match(silent.out, /The cell gone does not answer.*\nIt may have written with a key of the file\. Nothing was changed/)
+  writeCells()
+  assert.deepEqual(lines(), [hex(newest), hex(old)])
+
+  const added = await keys('add', 'seal')
+  assert.equal(added.code, 0, added.out)
+  const [first, made, last] = lines()
+  assert.deepEqual([first, last], [hex(newest), hex(old)])
+  assert.equal((await keys('prefer', 'seal')).code, 0)
+  assert.deepEqual(lines(), [made, hex(newest), hex(old)])
+
+  writeFileSync(sealFile, `${hex(newest)}\n${hex(old)}\n`)
+  const proofs = await readProofs(other)
+  await inTransaction(pool, db => bringProofs(db, proofs))
 })
 
 test('a key stays in the file that cells share until none needs it and all were asked', async () => {

@@ -46,7 +46,7 @@ import { manyCommands, project } from './support/process.ts'
 import { opened, startReceiver } from './support/receiver.ts'
 import { wireTo } from './support/wire.ts'
 
-const { merchants, nextMerchant } = cellMerchants(49)
+const { merchants, nextMerchant } = cellMerchants(52)
 
 let cells: TestCells
 before(async () => {

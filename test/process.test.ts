@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -70,6 +71,14 @@ it('the acquirer host of a sandbox has none of the secrets that stand in our sur
       .split('\0')
       .filter(one => one !== '')
     assert.deepEqual(environment.map(one => one.split('=')[0]).sort(), ['LC_ALL', 'PATH', 'TZ'])
+    // And no signal opens its memory, from its first moment on.
+    assert.ok(readFileSync(`/proc/${found}/cmdline`, 'utf8').split('\0').includes('--disable-sigusr1'))
+    const { port } = await host.address()
+    process.kill(Number(found), 'SIGUSR1')
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.destroy()
+    assert.ok(!readFileSync(`/proc/${found}/net/tcp`, 'utf8').includes(':240D '), 'the inspector listens on port 9229')
   } finally {
     delete process.env.SEAL_KEY
     await host.stop()

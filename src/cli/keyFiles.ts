@@ -5,33 +5,64 @@ import type { Command } from 'commander'
 import { tellAndDo } from '../audit/act.ts'
 import type { AuditAction } from '../audit/entry.ts'
 import { findSubjects } from '../audit/store.ts'
+import { readCells } from '../start/cells.ts'
+import { isOneOfCells } from '../start/moves/putBack.ts'
 import { type KeyKind, type KeyLine, keyLine, readKeyLines, retiredFile, writeKeyLines } from '../vault/keyFile.ts'
 import { readProofs } from '../vault/store.ts'
 import { argumentOf } from './choices.ts'
-import { type CommandParts, refuseCommand, withOpened } from './open.ts'
+import { openCells, silentText } from './eachCell.ts'
+import { type CommandParts, refuseCommand, runCommand, withOpened } from './open.ts'
 
 const kinds: readonly KeyKind[] = ['seal', 'lookup']
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
 
 export function addFileCommands(keys: Command): void {
-  const step = (verb: string, description: string, act: (opened: CommandParts, kind: KeyKind) => Promise<void>) =>
+  const step = (verb: string, description: string, act: (databases: readonly CommandParts[], kind: KeyKind) => Promise<void>) =>
     keys
       .command(verb)
       .addArgument(argumentOf('kind', 'which key', kinds))
       .description(description)
-      .action((kind: KeyKind) => withOpened(opened => act(opened, kind)))
+      .option(
+        '--cells <file>',
+        'in the file that the cells of this file share: a new key is one with which none of them has written',
+      )
+      .action((kind: KeyKind, { cells }: { cells?: string }) =>
+        cells === undefined
+          ? withOpened(async opened => {
+              await refuseOneOfCells(opened, 'know')
+              await act([opened], kind)
+            })
+          : runCommand(() => overCells(cells, databases => act(databases, kind))),
+      )
   step('add', 'make a new key, the second in its file: gateways open and find with it from their next start on', add)
   step('prefer', 'make the new key the first in its file: gateways write with it from their next start on', prefer)
 }
 
-async function add(opened: CommandParts, kind: KeyKind): Promise<void> {
-  const path = fileOf(opened, kind)
+/** Of key files that cells share one cell does not know enough. `what`: what others do with a key. */
+export async function refuseOneOfCells({ database }: CommandParts, what: 'know' | 'need'): Promise<void> {
+  if (await isOneOfCells(database.work))
+    refuseCommand(`This is one of several cells, and others may ${what} the same key: give --cells FILE. Nothing was changed.`)
+}
+
+async function overCells(file: string, work: (databases: readonly CommandParts[]) => Promise<void>): Promise<void> {
+  const { opened, silent } = await openCells(readCells(file))
+  try {
+    if (silent.length > 0)
+      refuseCommand(`${silent.map(silentText).join('')}It may have written with a key of the file. Nothing was changed.`)
+    await work(opened.map(({ parts }) => parts))
+  } finally {
+    for (const { parts } of opened) await parts.close()
+  }
+}
+
+async function add(databases: readonly CommandParts[], kind: KeyKind): Promise<void> {
+  const path = fileOf(databases, kind)
   const lines = readKeyLines(path, kind)
-  const standing = await nextOf(opened, lines)
+  const standing = await nextOf(databases, lines)
   if (!standing && kind === 'lookup' && lines.length > 1)
     refuseCommand('A change of the lookup key is under way: `keys retire` ends it first. Nothing was changed.')
-  const next = standing ?? keyLine(kind, opened.random.bytes(32))
-  await change(opened, 'keyAdded', next, () => {
+  const next = standing ?? keyLine(kind, databases[0]!.random.bytes(32))
+  await change(databases, 'keyAdded', next, () => {
     if (!standing) writeKeyLines(path, lines.toSpliced(1, 0, next))
   })
   say(
@@ -39,14 +70,14 @@ async function add(opened: CommandParts, kind: KeyKind): Promise<void> {
   )
 }
 
-async function prefer(opened: CommandParts, kind: KeyKind): Promise<void> {
-  const path = fileOf(opened, kind)
+async function prefer(databases: readonly CommandParts[], kind: KeyKind): Promise<void> {
+  const path = fileOf(databases, kind)
   const lines = readKeyLines(path, kind)
-  const next = await nextOf(opened, lines)
-  const isFirst = !next && !(await isProved(opened, lines[0]!))
+  const next = await nextOf(databases, lines)
+  const isFirst = !next && !(await knownIn(databases)).has(lines[0]!.name)
   if (!next && !isFirst) refuseCommand(`There is no new key in ${path}: keys add ${kind} makes one. Nothing was changed.`)
   const first = next ?? lines[0]!
-  await change(opened, 'keyPreferred', first, () => {
+  await change(databases, 'keyPreferred', first, () => {
     if (next) writeKeyLines(path, [next, ...lines.filter(line => line !== next)])
   })
   say(
@@ -63,12 +94,8 @@ export async function takeRetired(databases: readonly CommandParts[]): Promise<v
 
 async function takeOut(databases: readonly CommandParts[], kind: KeyKind, path: string): Promise<void> {
   const [first, ...older] = readKeyLines(path, kind)
-  const retired: KeyLine[] = []
-  for (const line of older) {
-    const isKnown = await Promise.all(databases.map(opened => isProved(opened, line)))
-    const isRetired = await Promise.all(databases.map(async opened => (await retiredOf(opened, [line])).length > 0))
-    if (!isKnown.includes(true) && isRetired.includes(true)) retired.push(line)
-  }
+  const [known, gone] = [await knownIn(databases), await retiredIn(databases)]
+  const retired = older.filter(({ name }) => gone.has(name) && !known.has(name))
   if (retired.length === 0) return
   const kept = readKeyLines(retiredFile(path), kind)
   const isNew = ({ name }: KeyLine) => !kept.some(one => one.name === name)
@@ -77,26 +104,34 @@ async function takeOut(databases: readonly CommandParts[], kind: KeyKind, path: 
   for (const { name } of retired) say(`${name} is in ${retiredFile(path)} now: keep it as long as a backup may need it.`)
 }
 
-const fileOf = ({ config }: CommandParts, kind: KeyKind): string =>
-  config.keyFiles[kind] ??
-  refuseCommand(`The ${kind} key stands in the environment: put it into a file, or change it there by hand. Nothing was changed.`)
-
-const isProved = async ({ database }: CommandParts, { name }: KeyLine): Promise<boolean> =>
-  (await readProofs(database.work)).some(proof => proof.name === name)
-
-/** Those that were given up and that nothing is written with again. */
-async function retiredOf(opened: CommandParts, lines: readonly KeyLine[]): Promise<KeyLine[]> {
-  const retired = await findSubjects(opened.database.work, 'keyRetired')
-  const known = new Set((await readProofs(opened.database.work)).map(({ name }) => name))
-  return lines.filter(({ name }) => retired.has(name) && !known.has(name))
+function fileOf(databases: readonly CommandParts[], kind: KeyKind): string {
+  const [path, ...others] = new Set(databases.map(({ config }) => config.keyFiles[kind]))
+  if (others.length > 0)
+    refuseCommand(`The cells have ${kind} key files of their own: name those alone that share one. Nothing was changed.`)
+  return (
+    path ??
+    refuseCommand(
+      `The ${kind} key stands in the environment: put it into a file, or change it there by hand. Nothing was changed.`,
+    )
+  )
 }
+
+/** The keys that one of them is written with. */
+const knownIn = async (databases: readonly CommandParts[]): Promise<ReadonlySet<string>> =>
+  new Set((await Promise.all(databases.map(({ database }) => readProofs(database.work)))).flat().map(({ name }) => name))
+
+/** Those that one of them gave up, though it may be written with them again. */
+const retiredIn = async (databases: readonly CommandParts[]): Promise<ReadonlySet<string>> =>
+  new Set(
+    (await Promise.all(databases.map(({ database }) => findSubjects(database.work, 'keyRetired')))).flatMap(found => [...found]),
+  )
 
 /** The key that no gateway has written with yet. */
-async function nextOf(opened: CommandParts, [, ...others]: readonly KeyLine[]): Promise<KeyLine | undefined> {
-  const known = new Set((await readProofs(opened.database.work)).map(({ name }) => name))
-  const retired = await retiredOf(opened, others)
-  return others.find(line => !known.has(line.name) && !retired.includes(line))
+async function nextOf(databases: readonly CommandParts[], [, ...others]: readonly KeyLine[]): Promise<KeyLine | undefined> {
+  const [known, retired] = [await knownIn(databases), await retiredIn(databases)]
+  return others.find(({ name }) => !known.has(name) && !retired.has(name))
 }
 
-const change = (opened: CommandParts, action: AuditAction, { name }: KeyLine, write: () => void): Promise<void> =>
-  tellAndDo(opened.database.work, opened, { action, subject: name }, async () => write())
+/** Of cells that share the file the first one's audit tells of it. */
+const change = ([opened]: readonly CommandParts[], action: AuditAction, { name }: KeyLine, write: () => void): Promise<void> =>
+  tellAndDo(opened!.database.work, opened!, { action, subject: name }, async () => write())

@@ -12,13 +12,12 @@ import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { countEmailKeys } from '../reporting/search/store.ts'
 import { readCells } from '../start/cells.ts'
 import { credentialsOf } from '../start/credentials.ts'
-import { isOneOfCells } from '../start/moves/putBack.ts'
 import { sealedPlaces } from '../start/sealed.ts'
 import { readKeysInUse, writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockKey, readProofs } from '../vault/store.ts'
 import { openCells, silentText } from './eachCell.ts'
-import { addFileCommands, takeRetired } from './keyFiles.ts'
+import { addFileCommands, refuseOneOfCells, takeRetired } from './keyFiles.ts'
 import { type CommandParts, refuseCommand, runCommand, table, timeText, withOpened } from './open.ts'
 import { runOverCells, withoutCells } from './overCells.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -92,10 +91,7 @@ export default (program: Command): void => {
     .action(({ revokeTokens, cells }: { revokeTokens?: true; cells?: string }) =>
       cells === undefined
         ? withOpened(async opened => {
-            if (await isOneOfCells(opened.database.work))
-              refuseCommand(
-                'This is one of several cells, and others may need the same key: give --cells FILE. Nothing was changed.',
-              )
+            await refuseOneOfCells(opened, 'need')
             await retire(opened, revokeTokens === true)
             await takeRetired([opened])
           })
@@ -150,8 +146,8 @@ async function standing({ keys, clock }: CommandParts, db: Connection, inUse: Re
   for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
   const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
   const newest = writtenWith(keys)
-  // An idempotency key from before the change is found under the older key only.
-  const changed = proofs.get(newest[0]!) ?? 0
+  // An idempotency key from before the change is found under the older key only. Where no gateway has begun with the newest one here, the change is still to come.
+  const changed = proofs.get(newest[0]!) ?? clock.real()
   const keptUntil = changed + keyHours * 3_600_000
   const retired = await findSubjects(db, 'keyRetired')
   const given = new Set([...keys.lookup.map(({ id }) => `lookup ${id}`), ...keys.seal.map(({ id }) => `seal ${id}`)])

@@ -19,7 +19,7 @@ import { noteCell, readInCells, readMode } from '../platform/database/installati
 import { appliedMigrations, otherSchema } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { syncFolder } from '../platform/files.ts'
-import { type Proof, readProofs } from '../vault/store.ts'
+import { byAge, readProofs } from '../vault/store.ts'
 import { type Cell, type Cells, environmentOf } from './cells.ts'
 import { readConfig } from './config.ts'
 import { databaseOfCell, whyShared } from './gatewayDatabase.ts'
@@ -243,8 +243,6 @@ async function readContents(pool: Connection): Promise<CellContents> {
     alike: { mode: String(mode), keys: `${newest('seal')} ${newest('lookup')}`, schema: [...schema].join(' ') },
   }
 }
-
-const byAge = (one: Proof, other: Proof): number => (one.made_at ?? 0) - (other.made_at ?? 0)
 
 /** Empty when there is no map yet. */
 export const readMap = (path: string): Map<string, string> =>

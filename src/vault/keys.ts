@@ -7,7 +7,17 @@ import { join } from 'node:path'
 import { type Connection, readTold, type Writer } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { othersMayRead, readPlainFile, whyUnread } from '../platform/files.ts'
-import { awaitProofs, keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
+import {
+  awaitProofs,
+  bringProof,
+  byAge,
+  keepProof,
+  lockProofs,
+  nameLookupProof,
+  type Proof,
+  readProofs,
+  shareKey,
+} from './store.ts'
 
 /** As key objects: Node spends ten microseconds on preparing a key that it is given as bytes, each time. */
 export type Key = { readonly id: string; readonly key: KeyObject }
@@ -19,6 +29,8 @@ export type Keys = {
 }
 
 const lookupKeysMax = 2
+/** So many ids of each kind have room in what a session tells. */
+const toldMax = 2
 
 /** One key, in hex. */
 export function parseKey(text: string, source: string, bytes = 32): Buffer {
@@ -100,10 +112,52 @@ export async function keepKeys(db: Connection, keys: Keys, now: number): Promise
   const known = await readProofs(db)
   compareKeys(known, keys)
   const own = proofsOf(keys)
-  await refuseUnknownElsewhere(db, known, keys)
+  const begun = writtenWith(keys).map(name => ({ name, proof: own.get(name)! }))
+  const lacking = known.length === 0 ? [] : await namesLacking(db, begun)
+  if (lacking.length > 0)
+    throw new OperatorError(
+      `A gateway or a command that runs does not hold the ${keyText(lacking)}: give it to all of them as the second first, and restart them (keys add). Nothing was changed.`,
+    )
   for (const { name, proof } of known) if (name === 'lookup') await nameLookupProof(db, provedBy(own, name, proof)!)
-  for (const name of writtenWith(keys)) await keepProof(db, name, own.get(name)!, now)
+  for (const { name, proof } of begun) await keepProof(db, name, proof, now)
 }
+
+/**
+ * Takes over what proves the keys of another database whose rows come here: written with them, they are needed here as there, by whoever retires a key and by every
+ * gateway that starts. Inside a transaction. Returns the names of those that a process which runs does not hold; then nothing is taken over.
+ */
+export async function bringProofs(db: Connection, theirs: readonly Proof[]): Promise<string[]> {
+  await lockProofs(db)
+  const lacking = await namesLacking(db, theirs)
+  if (lacking.length > 0) return lacking
+  for (const proof of theirs) {
+    if (!(await shareKey(db, proof.name)))
+      throw new OperatorError(`Somebody is at retiring the key ${proof.name}: give the command again when that has ended.`)
+    await bringProof(db, proof)
+  }
+  return []
+}
+
+/**
+ * Names of the keys, of which these are the proofs, that this database does not know yet and that a process which runs does not hold: what is written with them it neither
+ * finds nor opens, and an order that comes again would be paid again.
+ */
+export async function namesLacking(db: Connection, proofs: readonly Proof[]): Promise<string[]> {
+  const known = new Set((await readProofs(db)).map(({ name }) => name))
+  const inUse = await readKeysInUse(db)
+  const newest = proofs.toSorted(byAge).findLast(({ name }) => name.startsWith('seal '))
+  return proofs.flatMap(({ name }) => {
+    const [kind, id] = name.split(' ') as ['lookup' | 'seal', string]
+    /** Of more seal keys than it tells a process may hold older ones. */
+    const mayHold = (told: readonly string[]) => kind === 'seal' && name !== newest?.name && told.length === toldMax
+    return !known.has(name) && inUse.some(one => !one[kind].includes(id) && !mayHold(one[kind])) ? [name] : []
+  })
+}
+
+export const lackingText = (where: string, names: readonly string[]): string =>
+  `A gateway or a command that runs in ${where} does not hold the ${keyText(names)}: restart all of them there with the key files as they are.`
+
+const keyText = (names: readonly string[]): string => names.map(name => name.replace(' ', ' key ')).join(' and the ')
 
 /**
  * Who works with these keys. A key is written with while its proof is kept: whoever keeps the first one has looked whether all who write here hold the key, and
@@ -131,22 +185,12 @@ const provedNames = (known: readonly Proof[], keys: Keys): string[] => {
 
 /** What a process tells the others of its keys: ids of those that it finds and opens with, the one that it writes with first. Of many seal keys the newest. */
 export const tellKeys = ({ lookup, seal }: Keys): string =>
-  [lookup.slice(0, lookupKeysMax), seal.slice(0, 2)].map(some => some.map(({ id }) => id).join(',')).join(' ')
+  [lookup.slice(0, toldMax), seal.slice(0, toldMax)].map(some => some.map(({ id }) => id).join(',')).join(' ')
 
 /** The keys of the processes that run; of those of a version before, which tell nothing, none. Poolers of connections add from where they were asked. */
 export async function readKeysInUse(db: Connection): Promise<Record<'lookup' | 'seal', readonly string[]>[]> {
   const told = (await readTold(db)).map(text => /^([0-9a-f,]+) ([0-9a-f,]+)(?: - .*)?$/.exec(text))
   return told.flatMap(found => (found ? [{ lookup: found[1]!.split(','), seal: found[2]!.split(',') }] : []))
-}
-
-/** What is written with a key that a process which runs does not hold, that one neither finds nor opens: an order that comes again would be paid again. */
-async function refuseUnknownElsewhere(db: Connection, known: readonly Proof[], keys: Keys): Promise<void> {
-  const fresh = writtenWith(keys).filter(name => known.length > 0 && !known.some(proof => proof.name === name))
-  for (const [kind, id] of fresh.map(name => name.split(' ') as ['lookup' | 'seal', string]))
-    if (id !== undefined && (await readKeysInUse(db)).some(one => !one[kind].includes(id)))
-      throw new OperatorError(
-        `A gateway or a command that runs does not hold the ${kind} key ${id}: give it to all of them as the second first, and restart them (keys add). Nothing was changed.`,
-      )
 }
 
 /**

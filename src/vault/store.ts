@@ -2,17 +2,25 @@
 
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 
-/** `made_at`: since when the key is written with; absent for the first ones. */
+/** `made_at`: since when the key is written with here; null where that is not known, or where only rows that came from another database were. */
 export type Proof = { readonly name: string; readonly proof: Buffer; readonly made_at?: number | null }
 
-/** The first proof under a name stays. */
+/** The first proof under a name stays, and since when it was. */
 export async function keepProof(db: Connection, name: string, proof: Buffer, now: number): Promise<void> {
-  await db.query('insert into key_checks (name, proof, made_at) values ($1, $2, $3) on conflict (name) do nothing', [
-    name,
-    proof,
-    timeParameter(now),
-  ])
+  await db.query(
+    `insert into key_checks (name, proof, made_at) values ($1, $2, $3)
+      on conflict (name) do update set made_at = excluded.made_at where key_checks.made_at is null`,
+    [name, proof, timeParameter(now)],
+  )
 }
+
+/** Of a key that nobody writes with here. */
+export async function bringProof(db: Connection, { name, proof }: Proof): Promise<void> {
+  await db.query('insert into key_checks (name, proof) values ($1, $2) on conflict (name) do nothing', [name, proof])
+}
+
+/** The oldest first. */
+export const byAge = (one: Proof, other: Proof): number => (one.made_at ?? 0) - (other.made_at ?? 0)
 
 /** Gives the only lookup key that there was its name, also beside the hashes that it made. */
 export async function nameLookupProof(db: Connection, name: string): Promise<void> {
@@ -40,6 +48,12 @@ const lockName = (name: string) => `hashtextextended('key ${name}', 0)`
 /** Until the transaction ends no session begins that writes with the key. */
 export async function lockKey(db: Connection, name: string): Promise<void> {
   await db.query(`${holdBriefly}; select pg_advisory_xact_lock(${lockName(name)})`)
+}
+
+/** Until the transaction ends nobody retires the key; false when somebody is at it. */
+export async function shareKey(db: Connection, name: string): Promise<boolean> {
+  const { rows } = await db.query<{ shared: boolean }>(`select pg_try_advisory_xact_lock_shared(${lockName(name)}) as shared`)
+  return rows[0]!.shared
 }
 
 /**

@@ -1,5 +1,5 @@
-// What a merchant has together with others: the entities above it, their lists for the risk check, and tokens that act for more than it. They stay where they
-// are, and are in the other cell too.
+// What a merchant has together with others: the keys that its rows are written with, the entities above it, their lists for the risk check, and tokens that act for more
+// than it. They stay where they are, and are in the other cell too.
 
 import pg from 'pg'
 import { severalPsps } from '../../merchants/seed.ts'
@@ -7,6 +7,8 @@ import { announceChange, lockTree, readBelow, readLineage, readPsps } from '../.
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { isUnavailable } from '../../platform/database/errors.ts'
 import { OperatorError } from '../../platform/errors.ts'
+import { bringProofs, lackingText } from '../../vault/keys.ts'
+import { readProofs } from '../../vault/store.ts'
 import type { MoveEnds, MoveSide } from './move.ts'
 import { holdMove, type Move } from './store.ts'
 
@@ -17,6 +19,7 @@ import { holdMove, type Move } from './store.ts'
 export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
   const names = await namesAround(source, merchantId)
   try {
+    await bringKeys(source, target)
     return await inTransaction(source.database.work, from =>
       inTransaction(target.database.work, async to => {
         await takeTurn(from, to)
@@ -31,6 +34,13 @@ export async function copyAround({ source, target, merchantId }: MoveEnds, move:
       `Somebody else holds what the merchant has together with others, in ${source.name} or ${target.name} (${error.message}): give the command again, it goes on.`,
     )
   }
+}
+
+/** Before anything else that was written with them, and alone: sessions that begin wait for it. */
+async function bringKeys(source: MoveSide, target: MoveSide): Promise<void> {
+  const proofs = await readProofs(source.database.work)
+  const lacking = await inTransaction(target.database.work, db => bringProofs(db, proofs))
+  if (lacking.length > 0) throw new OperatorError(lackingText(target.name, lacking))
 }
 
 /**
@@ -84,10 +94,15 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
   ])
   const several = severalPsps(await readPsps(db)) // one may have been seeded since the cells were compared
   if (several.length > 0) throw new OperatorError(`The other cell belongs to another PSP. ${several.join(' ')}`)
+  const givenTokens = 'select * from json_populate_recordset(null::access_tokens, $1)'
   await db.query(
-    `insert into access_tokens select * from json_populate_recordset(null::access_tokens, $1)
-     on conflict (token_hash) do update set revoked_at = least(access_tokens.revoked_at, excluded.revoked_at), merchant_id = null,
-       entities = array(select distinct unnest(access_tokens.entities || excluded.entities) order by 1)`,
+    `update access_tokens here set revoked_at = least(here.revoked_at, g.revoked_at), merchant_id = null,
+       entities = array(select distinct unnest(here.entities || g.entities) order by 1)
+       from (${givenTokens}) g where ${isSameToken}`,
+    [tokens],
+  )
+  await db.query(
+    `insert into access_tokens ${givenTokens} g where not exists (select from access_tokens here where ${isSameToken})`,
     [tokens],
   )
   const { rows: known } = await db.query<{ id: string; alone: boolean }>(
@@ -119,19 +134,23 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
   return rows[0]!.count
 }
 
+/** It may stand here under another lookup key than there, with which it came last: its id is the same where a move brought it, and what a proxy knows it by always. */
+const isSameToken = '(here.token_hash = g.token_hash or here.id = g.id or here.route_hash = g.route_hash)'
+
 /** A token of the merchant alone, which the other cell has for others, is one that acts for more than it. */
 export async function shareTokens(source: pg.Pool, target: pg.Pool, { merchantId }: Move): Promise<void> {
-  const { rows: own } = await source.query<{ hash: Buffer }>(
-    'select token_hash as hash from access_tokens where merchant_id = $1',
+  const { rows } = await source.query<{ tokens: string }>(
+    `select coalesce(json_agg(t), '[]')::text as tokens from access_tokens t where merchant_id = $1`,
     [merchantId],
   )
-  const { rows: theirs } = await target.query<{ hash: Buffer }>(
-    'select token_hash as hash from access_tokens where token_hash = any ($1) and merchant_id is distinct from $2',
-    [own.map(({ hash }) => hash), merchantId],
+  const { rows: theirs } = await target.query<{ id: string }>(
+    `select g.id from json_populate_recordset(null::access_tokens, $1) g
+      where exists (select from access_tokens here where ${isSameToken} and here.merchant_id is distinct from $2)`,
+    [rows[0]!.tokens, merchantId],
   )
   if (theirs.length > 0)
-    await source.query('update access_tokens set merchant_id = null where token_hash = any ($1) and merchant_id = $2', [
-      theirs.map(({ hash }) => hash),
+    await source.query('update access_tokens set merchant_id = null where id = any ($1) and merchant_id = $2', [
+      theirs.map(({ id }) => id),
       merchantId,
     ])
 }

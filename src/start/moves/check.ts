@@ -10,7 +10,7 @@ import type { Connection } from '../../platform/database/connect.ts'
 import { isHeld, readFileHold } from '../../platform/database/fileHold.ts'
 import { readMode } from '../../platform/database/installation.ts'
 import { OperatorError } from '../../platform/errors.ts'
-import { compareKeys } from '../../vault/keys.ts'
+import { compareKeys, lackingText, namesLacking } from '../../vault/keys.ts'
 import { readProofs } from '../../vault/store.ts'
 import { accountsOf, accountsOfOthers, takenAccounts } from './accounts.ts'
 import type { MoveSide } from './move.ts'
@@ -28,6 +28,7 @@ export async function compareCells(source: MoveSide, target: MoveSide, merchantI
   const wrong = [
     ...(await keysThatDiffer(source, target)),
     ...(await keysThatDiffer(target, source)),
+    ...(await keysLacking(source, target)),
     ...(await modesThatDiffer(source, target)),
     ...(await migrationsThatDiffer(source, target)),
     ...(await settingsThatDiffer(groups, target)),
@@ -60,6 +61,12 @@ async function keysThatDiffer(one: MoveSide, other: MoveSide): Promise<string[]>
     if (!(error instanceof OperatorError)) throw error
     return [`${other.name} does not have the keys of ${one.name}. ${error.message}`]
   }
+}
+
+/** The files may hold what the processes that run have not read. */
+async function keysLacking(source: MoveSide, { name, database }: MoveSide): Promise<string[]> {
+  const lacking = await namesLacking(database.work, await readProofs(source.database.work))
+  return lacking.length === 0 ? [] : [lackingText(name, lacking)]
 }
 
 async function modesThatDiffer(source: MoveSide, target: MoveSide): Promise<string[]> {

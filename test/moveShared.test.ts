@@ -1,0 +1,117 @@
+// What a merchant who moves has together with others: tokens that each cell may have under another lookup key, and seeds that still name it where it was.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { legacyToken } from '../src/merchants/access/legacy.ts'
+import { appliedText, applySeed, type Seed } from '../src/merchants/seed.ts'
+import { readTokens, type TokenRow } from '../src/merchants/store.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { forgetMerchant } from '../src/start/moves/forget.ts'
+import { moveMerchant } from '../src/start/moves/move.ts'
+import { eventually, testKeys } from './support/gateway.ts'
+import {
+  type CellMerchant,
+  cellMerchants,
+  moveParts,
+  payIn,
+  seedOf,
+  type TestCell,
+  type TestCells,
+  twoCells,
+} from './support/movingCells.ts'
+
+const { merchants, nextMerchant } = cellMerchants(12)
+let cells: TestCells
+before(async () => {
+  cells = await twoCells(merchants)
+})
+after(() => cells.stop())
+
+const seed = ({ side }: TestCell, given: Seed) =>
+  applySeed(side.database.work, testKeys, systemClock, systemRandom, given, { by: side.by })
+const known = { psp: seedOf([]).psp, divisions: [] }
+const tokenFor = (name: string, ...of: readonly CellMerchant[]) => ({
+  label: name,
+  token: `token-of-several-merchants-${name}-Qz9KcXe2VbLy`,
+  entities: of.map(({ id }) => id),
+})
+const labelled = async ({ gateway }: TestCell, label: string): Promise<TokenRow[]> =>
+  (await readTokens(gateway.pool)).filter(one => one.label === label)
+const entitiesOf = (...of: readonly CellMerchant[]) => of.map(({ id }) => id).sort()
+/** As a use after a change of the lookup key leaves it. */
+const hashAnew = ({ gateway }: TestCell, label: string) =>
+  gateway.pool.query(`update access_tokens set token_hash = sha256(token_hash), lookup_key = 'ffffffff' where label = $1`, [
+    label,
+  ])
+
+test('a token that a move brought, and that was hashed anew in one cell since, is the same token', async () => {
+  const { one, two } = cells
+  const [first, second] = [nextMerchant(), nextMerchant()]
+  const [userId, password] = ['5a11d0000000000000000000000000f8', 'Kx93-vbq7-Lm2p'] // what no proxy knows
+  await seed(one, { ...known, tokens: [{ label: 'anew', userId, password, entities: [first.id, second.id] }] })
+  await moveMerchant(moveParts(cells, first))
+  await hashAnew(one, 'anew')
+  await moveMerchant(moveParts(cells, second))
+  const rows = await labelled(two, 'anew')
+  assert.deepEqual(
+    rows.map(({ lookupKey, entities }) => [lookupKey, [...entities].sort()]),
+    [[testKeys.lookup[0]!.id, entitiesOf(first, second)]],
+  )
+  for (const who of [first, second])
+    await eventually(
+      async () => (await payIn(two, { ...who, token: legacyToken(userId!, password!) })).status === 200,
+      'it acts for both there',
+    )
+})
+
+test('so is one that a seed gave another id in each cell, as far as a proxy knows it; whether it acts for others already or not', async () => {
+  const { one, two } = cells
+  for (const isShared of [true, false]) {
+    const [there, moving, stays] = [nextMerchant(), nextMerchant(), nextMerchant()]
+    await moveMerchant(moveParts(cells, there))
+    const label = `other id ${isShared}`
+    const given = (...of: readonly CellMerchant[]) => ({
+      ...tokenFor('x', ...of),
+      label,
+      token: `${label}-Qz9KcXe2VbLyRv4rTz9KcXe2VbLyQhNu8`,
+    })
+    await seed(two, { ...known, tokens: [given(there)] })
+    await seed(one, { ...known, tokens: [isShared ? given(moving, stays) : given(moving)] })
+    await hashAnew(one, label)
+    const [before] = (await labelled(two, label)) as [TokenRow]
+    await one.gateway.pool.query('update access_tokens set revoked_at = now() where label = $1 and not $2', [label, isShared])
+    await moveMerchant(moveParts(cells, moving))
+    const rows = await labelled(two, label)
+    assert.deepEqual(
+      rows.map(({ id, hash, entities, revokedAt }) => [id, hash, [...entities].sort(), revokedAt === null]),
+      [[before.id, before.hash, entitiesOf(there, moving, ...(isShared ? [stays] : [])), isShared]],
+    )
+  }
+})
+
+test('a seed that still names it is taken, without it: at every start too, before and after it was forgotten', async () => {
+  const { one, two } = cells
+  const [merchant, other] = [nextMerchant(), nextMerchant()]
+  await moveMerchant(moveParts(cells, merchant))
+  const of = (name: string): Seed => {
+    const { psp, divisions, tokens } = seedOf([merchant, other])
+    const named = JSON.stringify(divisions).replaceAll('"Merchant ', `"${name} `)
+    return { psp, divisions: JSON.parse(named), tokens: [...tokens!, tokenFor('both', merchant, other)] }
+  }
+  const names = async ({ gateway }: TestCell) =>
+    (
+      await gateway.pool.query<{ name: string }>('select name from entities where id = any ($1) order by id', [
+        [merchant.id, other.id],
+      ])
+    ).rows.map(({ name }) => name.split(' ')[0])
+  const left = `4 entities and 2 tokens are in place.\nThe merchant ${merchant.id} is served by another cell, or on its way: it is left out here.`
+  assert.equal(appliedText(await seed(one, of('Before'))), left)
+  assert.deepEqual([await names(one), await names(two)], [['Merchant', 'Before'], ['Merchant']])
+  await forgetMerchant(one.side, two.side, merchant.id)
+  assert.equal(appliedText(await seed(one, of('After'))), left)
+  assert.deepEqual([await names(one), await names(two)], [['After'], ['Merchant']])
+  assert.deepEqual(
+    (await labelled(one, 'both')).map(({ entities, merchantId }) => [entities, merchantId]),
+    [[[other.id, merchant.id], null]],
+  )
+})
