@@ -13,6 +13,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { httpTransport } from '../src/connectors/transport.ts'
+import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { spokenTls } from '../src/platform/tls.ts'
 import { byRecords, emptyRecordsMost, rawOf } from '../src/platform/tlsRecords.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
@@ -36,8 +37,8 @@ afterEach(() => {
 })
 
 /** A caller whose TLS stands, and who then writes records himself. */
-async function call(port: number): Promise<Caller> {
-  const raw = connect(port, '127.0.0.1').on('error', () => {})
+async function call(port: number, localAddress = '127.0.0.1'): Promise<Caller> {
+  const raw = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {})
   open.push(raw)
   const tls = connectTls({ socket: raw, rejectUnauthorized: false, minVersion: 'TLSv1.3' }).on('error', () => {})
   const keys = recordSealer(tls, 'CLIENT')
@@ -65,7 +66,7 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
   async function listening(
     listener: (request: IncomingMessage, response: ServerResponse) => void,
   ): Promise<{ server: Server; port: number }> {
-    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener)).on('clientError', (_, socket) =>
+    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), () => {}).on('clientError', (_, socket) =>
       socket.destroy(),
     )
     after(() => server.close())
@@ -91,6 +92,29 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
       await closed
       assert.equal(answers(), 2)
     }
+  })
+
+  it('a network renews keys so often in a second, on however many connections', async () => {
+    const never: Timer = { cancel() {}, unref: () => never }
+    const every: Clock['every'] = (milliseconds, work) => (milliseconds === 1000 ? never : systemClock.every(milliseconds, work))
+    const environment = { TLS_CERT: pem.cert, TLS_KEY: pem.key }
+    const gateway = await testGateway({ clock: { ...systemClock, every }, environment })
+    after(() => gateway.stop())
+    const port = Number(new URL(gateway.baseUrl).port)
+    await Promise.all(
+      Array.from({ length: 8192 / emptyRecordsMost }, async () => {
+        const { raw, seal, answers } = await call(port)
+        raw.write(Buffer.concat([renewals(seal, emptyRecordsMost - ofHandshake), seal.says(get)]))
+        await eventually(async () => answers() === 1, 'it is answered')
+      }),
+    )
+    const late = await call(port).catch(() => undefined)
+    late?.raw.write(late.seal.says(get))
+    await eventually(async () => !late || late.raw.closed || late.answers() > 0, 'one more connection is closed')
+    assert.ok(!late || late.answers() === 0)
+    const { raw, seal, answers } = await call(port, '127.0.0.2')
+    raw.write(seal.says(get))
+    await eventually(async () => answers() === 1, 'others are heard in that second')
   })
 
   it('each waits for a turn of its own', async () => {

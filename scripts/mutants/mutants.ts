@@ -13,9 +13,11 @@ export const mutants: readonly Mutant[] = [
   { name: 'tls: a new key beside an empty write ends the process', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
     find: 'this.#holds++', instead: 'this.#holds += 0' },
   { name: 'tls: an answer is lost with the reset behind it', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
-    find: 'if (this.#come.length === 0 || !this.readableFlowing) this.destroy', instead: 'this.destroy' },
+    find: 'if (!this.#failure || this.#come.length === 0 || !this.readableFlowing) this.destroy', instead: 'this.destroy' },
   { name: 'tls: records of servers that are called are not counted', file: 'src/platform/http.ts', tests: ['tlsRecords'],
     find: 'connecting.createConnection = options => connectByRecords(options as NetConnectOpts)', instead: 'void connectByRecords' },
+  { name: 'tls: a network renews keys on as many connections as it likes', file: 'src/http/server.ts', tests: ['tlsRecords'],
+    find: 'connections.takes(socket, 0, () => socket.remoteAddress ?? \'\')', instead: 'socket' },
   { name: 'tls: nobody knows who calls', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
     find: 'for (const name of ends) Object.defineProperty(tls, name, { get: () => raw[name] })', instead: '' },
 
@@ -2009,6 +2011,8 @@ export const mutants: readonly Mutant[] = [
     find: 'queue.length < queueMost', instead: 'queue.length >= 0' },
   { name: 'watching: a collector is heard as long as it speaks', file: 'src/platform/otlp.ts', tests: ['traces'],
     find: 'ask(url, options, 2 * answerMost)', instead: 'ask(url, options, Infinity)' },
+  { name: 'watching: a collector is heard as long as it speaks', file: 'src/platform/http.ts', tests: ['traces'],
+    find: '  boundAnswer(request, bytesMost)', instead: '  void boundAnswer' },
   { name: 'watching: what a collector would take later is given up', file: 'src/platform/otlp.ts', tests: ['traces'],
     find: 'new Set([429, 502, 503, 504])', instead: 'new Set([429])' },
   // Reporting: what follows the database.

@@ -49,8 +49,8 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** One more piece of a body has come, sent by `caller`, who is another than the socket's end behind a proxy. False = too many small ones of his network in this
-   * second: the connection is closed. */
+  /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`, who is another than the socket's end behind a proxy. False = too many small
+   * ones of his network in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: () => string): boolean
   /** So many bytes of its body have come, or will not be needed. */
   keeps(incoming: IncomingMessage, bytes: number): void

@@ -273,7 +273,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
   const server = options.tls
-    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener))
+    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener), socket => {
+        connections.takes(socket, 0, () => socket.remoteAddress ?? '')
+      })
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on('connection', options.tls ? connections.begun : connections.opened)

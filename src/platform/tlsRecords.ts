@@ -26,12 +26,12 @@ const rawOfTls = new WeakMap<TLSSocket, Socket>()
 /** The socket below such a connection. */
 export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
-/** Has a server of TLS read its connections record by record. */
-export function byRecords(server: Server): Server {
+/** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, by the socket of which the server knows so far. */
+export function byRecords(server: Server, told: (socket: Socket) => void): Server {
   const [speakTls] = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (raw: Socket) => {
-    const stream = new RecordStream(raw)
+    const stream = new RecordStream(raw, told)
     speakTls!.call(server, stream)
     stream.allowHalfOpen = true
   })
@@ -54,6 +54,7 @@ export function connectByRecords(options: ConnectionOptions & NetConnectOpts): T
  */
 export class RecordStream extends Duplex {
   readonly #raw: Socket
+  readonly #told: ((socket: Socket) => void) | undefined
   #tls: TLSSocket | undefined
   /** What has come and was not given yet. */
   #come: Buffer = nothing
@@ -69,9 +70,10 @@ export class RecordStream extends Duplex {
   #failure: Error | undefined
 
   /** TLS looks at `allowHalfOpen` when it begins: it answers an end with its own, for which this stream must still be open. */
-  constructor(raw: Socket) {
+  constructor(raw: Socket, told?: (socket: Socket) => void) {
     super({ allowHalfOpen: false })
     this.#raw = raw
+    this.#told = told
     raw.allowHalfOpen = true
     raw.on('data', (bytes: Buffer) => {
       if (this.#come.length > 0) raw.pause()
@@ -87,7 +89,7 @@ export class RecordStream extends Duplex {
     })
     // What came before a reset is heard still.
     raw.once('close', () => {
-      if (this.#come.length === 0 || !this.readableFlowing) this.destroy(this.#failure)
+      if (!this.#failure || this.#come.length === 0 || !this.readableFlowing) this.destroy(this.#failure)
     })
   }
 
@@ -190,7 +192,9 @@ export class RecordStream extends Duplex {
     const out = this.#tls?.bytesRead ?? 0
     const isEmpty = out === this.#out
     this.#out = out
-    if (isEmpty && ++this.#empty > emptyRecordsMost) this.destroy(new Error('too many records of TLS that carry nothing'))
-    return isEmpty
+    if (!isEmpty) return false
+    this.#told?.(this.#tls ?? this.#raw)
+    if (++this.#empty > emptyRecordsMost) this.destroy(new Error('too many records of TLS that carry nothing'))
+    return true
   }
 }
