@@ -276,6 +276,7 @@ test('of a merchant’s endpoints that do not answer eight are tried at once, ea
       assert.ok(round < 5, `${seen.size} had a turn`)
       await eventually(async () => tried().length === 8, 'eight')
       const had = tried()
+      await systemClock.sleep(1100) // those before them have rested
       for (const id of had) {
         seen.add(id)
         end(id, failure)
