@@ -419,9 +419,21 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   await settled()
   assert.equal(begun.length, 204, 'one large one is as much as a crowd')
   assert.deepEqual([await next(), await next(), await next(), await next(), await next()], [1, 1, 1, 1, 0])
+  // Two that are more together than a crowd are begun in two turns, two that are as much in one.
+  for (const [bytes, each] of [
+    [33 * 4096, [1, 1, 1, 1, 0]],
+    [31 * 4096, [2, 2, 0]],
+  ] as const) {
+    const before = begun.length
+    for (let at = 0; at < 4; at++) begin(`large ${bytes}`, bytes)
+    await settled()
+    const come: number[] = [begun.length - before]
+    while (come.length < each.length) come.push(await next())
+    assert.deepEqual(come, each)
+  }
   for (let at = 0; at < 40; at++) begin('costly', 0, 4)
   await settled()
-  assert.deepEqual([begun.length, await next(), await next(), await next()], [224, 16, 8, 0])
+  assert.deepEqual([begun.length, await next(), await next(), await next()], [232, 16, 8, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 

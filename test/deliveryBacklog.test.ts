@@ -183,31 +183,48 @@ test('a merchant has a share of what is under way, whose parts its endpoints hav
   }
 })
 
-test('who answers slowly keeps few places, who says nothing one, and that one is none of its merchant’s', async () => {
-  const merchant = await owed(0)
-  const add = async (count: number): Promise<string> => {
-    const id = randomUUID()
-    await pool.query(
-      `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at, activated_at, emitted)
-       values ($1, $2, 'webhook', 'http://127.0.0.1:9/', '\\x00', 'active', now(), now(), $3)`,
-      [merchant.merchantId, id, count],
-    )
-    await pool.query(
-      `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
-       select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() - interval '1 hour' from generate_series(1, $4) at`,
-      [merchant.merchantId, id, merchant.paymentId, count],
-    )
-    return id.replaceAll('-', '')
-  }
+/** Adds an endpoint that is owed so many to a merchant, each of a chain of its own. */
+async function addOwed(merchant: { readonly merchantId: string; readonly paymentId: string }, count: number): Promise<string> {
+  const id = randomUUID()
+  await pool.query(
+    `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at, activated_at, emitted)
+     values ($1, $2, 'webhook', 'http://127.0.0.1:9/', '\\x00', 'active', now(), now(), $3)`,
+    [merchant.merchantId, id, count],
+  )
+  await pool.query(
+    `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
+     select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() - interval '1 hour' from generate_series(1, $4) at`,
+    [merchant.merchantId, id, merchant.paymentId, count],
+  )
+  return id.replaceAll('-', '')
+}
+
+/** Delivers by calls that end when a test says so, or by `ended`. Whatever was taken stays leased. */
+function startCalls(ended: (endpointId: string) => CallResult | undefined = () => undefined) {
   const calls = new Map<string, ((called: CallResult) => void)[]>()
   const of = (id: string) => calls.get(id) ?? []
-  const parts = { database: { work: pool }, clock: systemClock, log: makeLog('silent') } as unknown as NotificationParts
-  const deliver: Deliver = ({ endpointId }) =>
-    new Promise(resolve => calls.set(endpointId, [...(calls.get(endpointId) ?? []), resolve]))
   const end = (id: string, called: CallResult) => {
     for (const answer of calls.get(id)?.splice(0) ?? []) answer(called)
   }
+  const deliver: Deliver = async ({ endpointId }) =>
+    ended(endpointId) ?? new Promise(resolve => calls.set(endpointId, [...of(endpointId), resolve]))
+  const parts = { database: { work: pool }, clock: systemClock, log: makeLog('silent') } as unknown as NotificationParts
   const delivering = startDelivering(parts, deliver, false, () => true)
+  return {
+    of,
+    end,
+    async stop() {
+      const stopped = delivering.stop()
+      for (const id of calls.keys()) end(id, { status: 200, answer: '', milliseconds: 1 })
+      await stopped
+    },
+  }
+}
+
+test('who answers slowly keeps few places, who says nothing one, and that one is none of its merchant’s', async () => {
+  const merchant = await owed(0)
+  const add = (count: number) => addOwed(merchant, count)
+  const { of, end, stop } = startCalls()
   try {
     const slow = await add(60)
     await eventually(async () => of(slow).length === 16, 'sixteen at once')
@@ -225,10 +242,58 @@ test('who answers slowly keeps few places, who says nothing one, and that one is
     end(slow, { status: 200, answer: '', milliseconds: 4999 })
     await eventually(async () => of(slow).length > 0 && of(slow).length + underWay() === 48, 'what is free is taken')
   } finally {
-    const stopped = delivering.stop()
-    for (const id of calls.keys()) end(id, { status: 200, answer: '', milliseconds: 1 })
-    await stopped
+    await stop()
     await pool.query('delete from deliveries where merchant_id = $1', [merchant.merchantId])
+  }
+})
+
+test('of a merchant’s endpoints that do not answer eight are tried at once, each in its turn and with a rest after it', async () => {
+  const failure = { failure: 'too many pieces', answer: '', milliseconds: 1 }
+  const merchant = await owed(0)
+  const begun = new Map<string, number>()
+  let atOnce = true
+  const { of, end, stop } = startCalls(id => {
+    begun.set(id, (begun.get(id) ?? 0) + 1)
+    return atOnce && hostile.includes(id) ? failure : undefined
+  })
+  const hostile: string[] = []
+  try {
+    for (let count = 0; count < 20; count++) hostile.push(await addOwed(merchant, 60))
+    await eventually(async () => hostile.every(id => begun.get(id)! > 4), 'each has failed')
+    atOnce = false
+    const tried = () => hostile.filter(id => of(id).length > 0)
+    const all = () => hostile.reduce((sum, id) => sum + of(id).length, 0)
+    const seen = new Set<string>()
+    await eventually(async () => tried().length === 8, 'eight')
+    // Another of the merchant has its places meanwhile, and what is free is looked for again and again.
+    const honest = await addOwed(merchant, 100)
+    for (let round = 0; round < 4; round++) {
+      await eventually(async () => of(honest).length === 16, 'sixteen at once')
+      assert.deepEqual([tried().length, all()], [8, 8])
+      end(honest, { status: 500, answer: '', milliseconds: 1 })
+    }
+    for (let round = 0; seen.size < hostile.length; round++) {
+      assert.ok(round < 5, `${seen.size} had a turn`)
+      await eventually(async () => tried().length === 8, 'eight')
+      const had = tried()
+      await systemClock.sleep(1100) // those before them have rested
+      for (const id of had) {
+        seen.add(id)
+        end(id, failure)
+      }
+    }
+    await eventually(async () => tried().length === 8, 'eight')
+    const [one] = tried() as [string]
+    const [before, since] = [begun.get(one)!, Date.now()]
+    atOnce = true
+    for (const id of tried()) end(id, failure)
+    await eventually(async () => begun.get(one)! >= before + 2, 'it is tried again')
+    assert.ok(Date.now() - since >= 1990, `after ${Date.now() - since} ms`)
+  } finally {
+    atOnce = false
+    await stop()
+    await pool.query('delete from deliveries where merchant_id = $1', [merchant.merchantId])
+    await pool.query('delete from endpoints where merchant_id = $1', [merchant.merchantId])
   }
 })
 

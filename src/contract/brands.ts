@@ -104,13 +104,14 @@ export function makeBrands(rows: readonly CardBrand[]): CardBrands {
     .flatMap(brand => brand.ranges.map(range => ({ brand, ...endsOf(range) })))
     .sort((a, b) => b.from.length - a.from.length)
   // The few ranges that numbers with the same first digits can be in, found once.
-  const nearRanges: (typeof ranges)[] = []
+  const nearRanges = new Array<typeof ranges>(10_000)
   const rangesNear = (start: string) => {
     if (start.length < 4) return ranges
-    nearRanges[Number(start)] ??= ranges.filter(
+    const place = Number(start)
+    nearRanges[place] ??= ranges.filter(
       ({ from, to }) => from.slice(0, 4) <= start && start.slice(0, to.length) <= to.slice(0, 4),
     )
-    return nearRanges[Number(start)]!
+    return nearRanges[place]!
   }
   const detect = (cardNumber: string) =>
     rangesNear(cardNumber.slice(0, 4)).find(({ from, to }) => {

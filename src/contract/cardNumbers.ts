@@ -32,20 +32,21 @@ const plainless: readonly (readonly [first: number, counts: number])[] = [
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
 /** May a card number stand in it? The one look at most values. */
-export function mayHoldCardNumber(text: string): boolean {
-  // A number in a circle can have two digits.
-  if (text.length < shortest && !(text.length >= shortest / 2 && numeral.test(text))) return false
-  const plain = unescaped(text)
-  return anyRun.test(text) || (plain !== text && anyRun.test(plain))
-}
+export const mayHoldCardNumber = (text: string): boolean => isLong(text) && holdsRun(text, unescaped(text))
+
+/** A number in a circle can have two digits. */
+const isLong = (text: string): boolean => text.length >= shortest || (text.length >= shortest / 2 && numeral.test(text))
+
+const holdsRun = (text: string, plain: string): boolean => anyRun.test(text) || (plain !== text && anyRun.test(plain))
 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
 export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && maskCardNumbers(text) === text
 
 /** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one. */
 export function maskCardNumbers(text: string, brands?: CardBrands): string {
-  const numbersMasked = maskNumbers(text, brands)
-  return withoutCodes(numbersMasked, numbersMasked !== text, crossed)
+  const plain = unescaped(text)
+  const numbersMasked = maskNumbers(text, brands, plain)
+  return numbersMasked === text ? withoutCodes(text, false, crossed, plain) : withoutCodes(numbersMasked, true, crossed)
 }
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
@@ -59,15 +60,14 @@ export const maskKeyedCode = (key: string | undefined, value: string, brands?: C
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
   key !== undefined && isCodeKey(key) && isCode(unescaped(value))
 
-const maskNumbers = (text: string, brands: CardBrands | undefined): string =>
-  mayHoldCardNumber(text)
-    ? replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
-    : text
+const maskNumbers = (text: string, brands: CardBrands | undefined, plain?: string): string =>
+  replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked, plain)
 
 /** What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. */
-function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {
+function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
   const asWritten = hideCodes(text, besideNumber, hide)
-  const plain = unescaped(asWritten)
+  const plain = meant !== undefined && asWritten === text ? meant : unescaped(asWritten)
+  if (plain === asWritten) return asWritten
   const hidden = hideCodes(plain, besideNumber, hide)
   return hidden === plain ? asWritten : hidden
 }
@@ -122,7 +122,7 @@ export function shortenCards(text: string, brands: CardBrands): string {
     const number = digitsOf(found)
     return `${number.slice(0, 6)}…${number.slice(-4)}`
   }
-  const shortened = mayHoldCardNumber(text) ? replaceNumbers(text, beginning => lengthsOf(brands, beginning), shorten) : text
+  const shortened = replaceNumbers(text, beginning => lengthsOf(brands, beginning), shorten)
   return withoutCodes(shortened, shortened !== text, () => '…')
 }
 
@@ -141,19 +141,22 @@ function lengthsOf(brands: CardBrands, beginning: string): readonly number[] {
 const knownLengths = new WeakMap<CardBrands, Map<string, readonly number[]>>()
 
 /** Replaces what begins and ends at the edge of a group of digits, has a right check digit and one of the lengths that its first twelve digits allow;
- * those that overlap are one. */
+ * those that overlap are one. `meant`: the text as `unescaped` gives it, where that is known. */
 export function replaceNumbers(
   text: string,
   lengthsOf: (beginning: string) => readonly number[],
   instead: (found: string) => string,
+  meant?: string,
 ): string {
+  if (!isLong(text)) return text
+  const plain = meant ?? unescaped(text)
+  if (!holdsRun(text, plain)) return text
+  if (plain === text) return replaceIn(text, lengthsOf, instead)
   const written = new Set<string>()
   const asWritten = replaceIn(text, lengthsOf, found => {
     written.add(digitsOf(found))
     return instead(found)
   })
-  const plain = unescaped(text)
-  if (plain === text) return asWritten
   // What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. A number that stood open before is one still, also
   // where a digit that was escaped has come beside it.
   const replaced = replaceIn(plain, lengthsOf, instead, written)
@@ -164,21 +167,39 @@ export function replaceNumbers(
  * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
 export function unescaped(text: string): string {
   let plain = text
-  for (let times = 0; times < 3 && /[%\\&]/.test(plain); times++)
-    plain = plain
-      .replaceAll('&amp;', '&')
-      .replace(/(?:%[0-9a-f]{2})+/gi, run => textOnly(Buffer.from(run.replaceAll('%', ''), 'hex').toString()))
-      .replace(/(?:\\u[0-9a-f]{4})+/gi, run =>
-        textOnly(Buffer.from(run.replaceAll(/\\u/gi, ''), 'hex').swap16().toString('utf16le')),
-      )
-      .replace(/\\x([0-9a-f]{2})/gi, (_, code: string) => textOnly(String.fromCharCode(Number.parseInt(code, 16))))
-      .replace(/\\[bfnrt]/g, ' ')
-      .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+  for (let times = 0; times < 3 && /[%\\&]/.test(plain); times++) {
+    plain = plain.replaceAll('&amp;', '&')
+    if (plain.includes('%')) plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, bytesText)
+    if (plain.includes('\\'))
+      plain = plain
+        .replace(/(?:\\u[0-9a-f]{4})+/gi, run =>
+          textOnly(Buffer.from(run.replaceAll(/\\u/gi, ''), 'hex').swap16().toString('utf16le')),
+        )
+        .replace(/\\x([0-9a-f]{2})/gi, (_, code: string) => textOnly(String.fromCharCode(Number.parseInt(code, 16))))
+        .replace(/\\[bfnrt]/g, ' ')
+    if (plain.includes('&')) plain = plain.replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+  }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
   return plain.includes('<') ? plain.replace(/<[^<>]{1,200}>/g, ' ') : plain
 }
 
+/** Most stand alone: those of ASCII are looked up. */
+function bytesText(run: string): string {
+  const point = run.length === 3 ? Number.parseInt(run.slice(1), 16) : 128
+  return point < 128 ? asciiTexts[point]! : textOnly(Buffer.from(run.replaceAll('%', ''), 'hex').toString())
+}
+
+const seenNumerals = new Map<string, string>()
+
 function plainNumeral(one: string): string {
+  const seen = seenNumerals.get(one)
+  if (seen !== undefined) return seen
+  const plain = numeralText(one)
+  seenNumerals.set(one, plain)
+  return plain
+}
+
+function numeralText(one: string): string {
   const point = one.codePointAt(0)!
   const row = plainless.find(([first, counts]) => point >= first && point < first + (counts === 0 ? 1 : 10))
   return row ? String(row[1] + point - row[0]) : one.normalize('NFKC')
@@ -191,6 +212,7 @@ const referenceText = (_: string, hex: string | undefined, number: string | unde
 
 /** Control characters and halves of surrogate pairs are as good as a space. */
 const textOnly = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]/gu, ' ')
+const asciiTexts = Array.from({ length: 128 }, (_, point) => textOnly(String.fromCharCode(point)))
 
 /** `known`: digits of numbers that need no group of their own. */
 function replaceIn(
@@ -230,18 +252,23 @@ type Run = {
   readonly sums: readonly [oddDoubled: Uint32Array, evenDoubled: Uint32Array]
 }
 
+/** Room for runs of so many characters, which are read one after the other. */
+const makeRoom = (most: number) => ({
+  values: Buffer.alloc(most),
+  at: new Uint32Array(most),
+  widths: new Uint8Array(most),
+  begins: new Uint8Array(most),
+  strange: new Uint32Array(most),
+  sums: [new Uint32Array(most + 1), new Uint32Array(most + 1)] as const,
+})
+const usualRoom = makeRoom(4096)
+
+/** The next one that is read takes the place of this. */
 function readRun(text: string): Run {
   const most = text.length
-  const run: Run = {
-    digits: '',
-    at: new Uint32Array(most),
-    widths: new Uint8Array(most),
-    begins: new Uint8Array(most),
-    strange: new Uint32Array(most),
-    sums: [new Uint32Array(most + 1), new Uint32Array(most + 1)],
-  }
-  const { at, widths, begins, strange, sums } = run
-  const values = Buffer.alloc(most)
+  const room = most > 4096 ? makeRoom(most) : usualRoom
+  const { values, at, widths, begins, strange, sums } = room
+  const [odd, even] = sums
   let place = 0
   let end = 0
   for (let position = 0; position < most; ) {
@@ -250,20 +277,31 @@ function readRun(text: string): Run {
     const value = valueOfDigit(point)
     if (value !== undefined) {
       const doubled = value > 4 ? value * 2 - 9 : value * 2
-      sums[0][place + 1] = sums[0][place]! + (place % 2 === 1 ? doubled : value)
-      sums[1][place + 1] = sums[1][place]! + (place % 2 === 0 ? doubled : value)
+      odd[place + 1] = odd[place]! + (place % 2 === 1 ? doubled : value)
+      even[place + 1] = even[place]! + (place % 2 === 0 ? doubled : value)
       values[place] = 48 + value
       at[place] = position
       widths[place] = width
-      if (place === 0 || end < position) begins[place] = 1
-      if (place > 0)
-        strange[place] = strange[place - 1]! + (begins[place] && !ordinaryGap.test(text.slice(end, position)) ? 1 : 0)
+      const isFirst = place === 0 || end < position
+      begins[place] = isFirst ? 1 : 0
+      strange[place] = place === 0 ? 0 : strange[place - 1]! + (isFirst && !isOrdinary(text, end, position) ? 1 : 0)
       end = position + width
       place++
     }
     position += width
   }
-  return { ...run, digits: values.toString('latin1', 0, place) }
+  return { ...room, digits: values.toString('latin1', 0, place) }
+}
+
+/** One space, hyphen or full stop is what most gaps are. */
+function isOrdinary(text: string, from: number, to: number): boolean {
+  if (to - from > 3) return ordinaryGap.test(text.slice(from, to))
+  for (let position = from; position < to; position++) {
+    const unit = text.charCodeAt(position)
+    if (unit === 32 || unit === 45 || unit === 46) continue
+    return unit < 128 && !(unit > 8 && unit < 14) ? false : ordinaryGap.test(text.slice(from, to))
+  }
+  return true
 }
 
 function endOfNumber(
@@ -303,8 +341,9 @@ const digitsOf = (found: string): string => [...found].map(one => valueOfDigit(o
 
 /** All but the last four digits. */
 function masked(found: string): string {
-  let hidden = found.match(digits)!.length - 4
-  return found.replace(digits, one => (hidden-- > 0 ? 'x' : one))
+  let from = found.length
+  for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
+  return found.slice(0, from).replace(digits, 'x') + found.slice(from)
 }
 
 const seenDigits = new Map<number, number>()

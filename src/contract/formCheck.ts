@@ -94,6 +94,7 @@ type Judge = {
 
 function take(judge: Judge, row: NamedParameter, sent: string): void {
   const { values, known, errors, dropped, lenient } = judge
+  if (errors.length >= limits.errorsMost) return // an answer names no more, and the request is refused
   const { name, parameter } = row
   if (sent === '' && !parameter.blankCounts) return
   if (known.has(name) && !lenient) {

@@ -5,6 +5,9 @@
 const atOnce = 64
 const bytesForOne = 4096
 
+/** What would go beyond it waits for the next turn, but for what is more by itself. */
+const isRoom = (weights: number, more: number): boolean => weights === 0 || weights + more <= atOnce
+
 /** Undefined when the turn has come already. `cost`: as much as so many, where there is more to do than to read a form. */
 export type FairTurn = (network: string, bytes: number, cost?: number) => Promise<void> | undefined
 
@@ -23,7 +26,7 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
       for (const [network, line] of waiting) {
         let weights = 0
         let come = 0
-        while (come < line.length && weights < atOnce) weights += line[come++]!.weight
+        while (come < line.length && isRoom(weights, line[come]!.weight)) weights += line[come++]!.weight
         begun.set(network, weights)
         for (const { go } of line.splice(0, come)) go()
         if (line.length === 0) waiting.delete(network)
@@ -37,7 +40,7 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
     const weight = cost + bytes / bytesForOne
     const line = waiting.get(network)
     schedule()
-    if (before < atOnce && !line) {
+    if (!line && isRoom(before, weight)) {
       begun.set(network, before + weight)
       return undefined
     }

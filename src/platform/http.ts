@@ -3,7 +3,7 @@
 import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import type { NetConnectOpts, Socket } from 'node:net'
-import { endParsing } from './parsing.ts'
+import { endParsing, watchAnswer } from './parsing.ts'
 import { connectByRecords } from './tlsRecords.ts'
 
 export const http = process.getBuiltinModule('node:http')
@@ -48,25 +48,43 @@ export function ask(url: string | URL, options: RequestOptions, bytesMost: numbe
 
 /** Answers of one call that only say that another will come. */
 const interimMost = 8
+/** Each piece of an answer costs as much as some hundred bytes: those that are shorter count for what they lack, and readings in which no head has come to its end. */
+const smallPiecesMost = 1024
+const pieceBytesLeast = 256
 
 /**
  * Ends a call with an error when its answer does not come to its end: Node bounds its head and we its body, but nobody how often the other side may say
- * that it goes on, which takes more of the event loop than of the other side. Of one that goes on in another protocol Node would tell nobody.
+ * that it goes on, or in how many pieces, which takes more of the event loop than of the other side. Of one that goes on in another protocol Node would tell nobody.
  */
 function boundAnswer(request: ClientRequest, bytesMost: number): void {
   let interim = 0
-  request.on('information', () => {
-    if (++interim > interimMost) request.destroy(new Error('it said too often that an answer will come'))
+  let bytes = 0
+  let small = 0
+  let isAnswered = false
+  request.once('response', () => {
+    isAnswered = true
   })
   request.once('upgrade', (_, socket) => {
     socket.destroy()
     request.emit('error', new Error('it went on in another protocol'))
   })
   request.once('socket', socket => {
-    let bytes = 0
+    const end = (why: string) => {
+      stop()
+      request.destroy(new Error(why))
+    }
+    const piece = (length: number) => {
+      small += Math.max(0, 1 - length / pieceBytesLeast)
+      if (small > smallPiecesMost) end('the answer came in too many pieces')
+    }
+    const stop = watchAnswer(socket, piece, () => isAnswered)
+    request.on('information', () => {
+      if (++interim > interimMost) end('it said too often that an answer will come')
+    })
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > bytesMost) request.destroy(new Error('the answer is too long'))
+      if (bytes > bytesMost) end('the answer is too long')
+      else if (!isAnswered) piece(chunk.length)
     })
   })
 }

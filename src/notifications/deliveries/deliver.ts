@@ -108,6 +108,9 @@ const crowded = { from: 1024, roomOfMerchant: 12 }
 /** An answer that takes longer leaves little room for more of them, one that does not come still less. */
 const slowMilliseconds = 5000
 const roomOfSlow = 4
+/** Endpoints of one merchant that do not answer are tried so many at once, and each rests after it: what they do instead of answering may cost more than an answer. */
+const roomOfSilent = 8
+const restMilliseconds = 1000
 
 // Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
 const gatherMilliseconds = 100
@@ -117,6 +120,24 @@ const chainsLooked = 1000
 const closedLooked = 100
 const lookMilliseconds = 10_000
 
+/** What is under way to an endpoint. */
+type EndpointLane = { readonly merchantId: string; running: number; most: number; restsUntil: number }
+
+/** How many more each endpoint may have. Of those of a merchant that do not answer the next in the line may be tried, and stand at its end then, owed anything or not. */
+function roomsOf(lanes: Map<string, EndpointLane>, now: number): [endpointId: string, room: number][] {
+  const tried = new Map<string, number>()
+  for (const { merchantId, running, most } of lanes.values()) if (most === 1 && running > 0) addTo(tried, merchantId, 1)
+  return [...lanes].map(([id, lane]) => {
+    const { merchantId, running, most, restsUntil } = lane
+    if (most > 1 || running > 0) return [id, Math.max(0, most - running)]
+    if (now < restsUntil || (tried.get(merchantId) ?? 0) >= roomOfSilent) return [id, 0]
+    addTo(tried, merchantId, 1)
+    lanes.delete(id)
+    lanes.set(id, lane)
+    return [id, 1]
+  })
+}
+
 /** Fans out and delivers until it is stopped, while it may. `alone`: leases found at the start belong to nobody. */
 export function startDelivering(
   parts: NotificationParts,
@@ -125,7 +146,7 @@ export function startDelivering(
   mayTake: () => boolean,
 ): { stop(): Promise<void> } {
   const db = parts.database.work
-  const lanes = new Map<string, { running: number; most: number }>()
+  const lanes = new Map<string, EndpointLane>()
   const ofMerchants = new Map<string, number>()
   const running = new Set<Promise<void>>()
   let stopped = false
@@ -134,23 +155,25 @@ export function startDelivering(
   let tending: Repetition | undefined
 
   async function send(delivery: LeasedDelivery): Promise<void> {
-    const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
+    const { merchantId } = delivery
+    const lane = lanes.get(delivery.endpointId) ?? { merchantId, running: 0, most: roomMost, restsUntil: 0 }
     lanes.set(delivery.endpointId, lane)
     lane.running += 1
     // The one call that tries a silent endpoint takes no place of the others of its merchant.
     const by = lane.most > 1 ? 1 : 0
-    addTo(ofMerchants, delivery.merchantId, by)
+    addTo(ofMerchants, merchantId, by)
     try {
       const called = await deliver(delivery)
       // No answer at all halves the room, down to one call at a time, a slow one down to a few; answers open it again.
       const least = called?.status === undefined ? 1 : called.milliseconds > slowMilliseconds ? roomOfSlow : undefined
       lane.most = least === undefined ? Math.min(roomMost, lane.most + 1) : Math.max(least, lane.most >> 1)
+      if (least === 1) lane.restsUntil = parts.clock.elapsed() + restMilliseconds
     } catch (error) {
       if (!stopped)
         parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
     } finally {
       lane.running -= 1
-      addTo(ofMerchants, delivery.merchantId, -by)
+      addTo(ofMerchants, merchantId, -by)
       delivering?.hurry() // there is room again
       if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
     }
@@ -161,7 +184,7 @@ export function startDelivering(
     if (running.size >= roomTogether) return 0
     const ofMerchant = running.size < crowded.from ? roomOfMerchant : crowded.roomOfMerchant
     const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), {
-      ofEndpoints: Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)])),
+      ofEndpoints: Object.fromEntries(roomsOf(lanes, parts.clock.elapsed())),
       ofEndpoint: roomMost,
       ofMerchants: Object.fromEntries([...ofMerchants].map(([id, running]) => [id, ofMerchant - running])),
       ofMerchant,
