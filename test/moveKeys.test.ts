@@ -131,7 +131,7 @@ test('a cell that never wrote with a key needs it from the moment on when rows c
     (await oldKeysIn(1)).map(one => one.given),
     ['older', 'older'],
   )
-  const preferred = await inCell(1, 'prefer', 'seal')
+  const preferred = await commandLine(files, 'keys', 'prefer', 'seal', '--cells', place('cells.json'))
   assert.deepEqual([preferred.code, /^There is no new key in /.test(preferred.out)], [1, true], preferred.out)
 
   await forgetMerchant(one.side, two.side, merchants[0]!.id) // what is left of it stands behind its fence
