@@ -327,7 +327,7 @@ describe('a server that', () => {
       const delivered = `
         with delivered as (update owed_files set outcome = 'delivered', ended_at = now() where outcome is null returning file_id)
         delete from file_pieces where file_id in (select file_id from delivered)`
-      void gateway.pool.query(delivered).then(() => channel.status(id, 4, 'no room'))
+      gateway.pool.query(delivered).then(() => channel.status(id, 4, 'no room'), assert.ifError)
     })
     await setReceiptFiles({ port: 1 })
     await endDay()

@@ -2021,8 +2021,6 @@ export const mutants: readonly Mutant[] = [
     find: '|| !isChosen(hex(7), share)', instead: '|| !isChosen(traceId.slice(18), share)' },
   { name: 'watching: spans of a collector that is away fill the memory', file: 'src/platform/otlp.ts', tests: ['traces'],
     find: 'queue.length < queueMost', instead: 'queue.length >= 0' },
-  { name: 'watching: a collector is heard as long as it speaks', file: 'src/platform/otlp.ts', tests: ['traces'],
-    find: 'ask(url, options, 2 * answerMost)', instead: 'ask(url, options, Infinity)' },
   { name: 'watching: a collector is heard as long as it speaks', file: 'src/platform/http.ts', tests: ['traces'],
     find: '  boundAnswer(request, bytesMost)', instead: '  void boundAnswer' },
   { name: 'watching: what a collector would take later is given up', file: 'src/platform/otlp.ts', tests: ['traces'],
