@@ -10,7 +10,6 @@ import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { divisionId, pspId, seedOf, shopOf } from '../scripts/cells/shops.ts'
-import { putMove } from '../src/start/moves/store.ts'
 import { startCells, type TestCells, withoutHaproxy } from './support/cells.ts'
 import { databaseUrl } from './support/database.ts'
 import { eventually, visa } from './support/gateway.ts'
@@ -261,16 +260,11 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     assert.match(unnamed.out, new RegExp(`The merchant ${id} is in one by the map, and the cells file names no such cell\\.`))
     assert.deepEqual(await nameIn('one'), ['Moved'])
     // A cell that was put back to before the merchant came has nothing of it, and what it had here before is no reason to make it anew.
-    const left = {
-      merchantId: id,
-      direction: 'leaving',
-      state: 'moved',
-      here: false,
-      other: 'two',
-      run: 1,
-      moveId: null,
-    } as const
-    await putMove(cells.gateways.one!.pool, undefined, left, Date.now())
+    // Without a step: its gateway would take the row's end for a database that was put back.
+    await cells.gateways.one!.pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+      [id],
+    )
     writeFileSync(map, readFileSync(cells.given.map, 'utf8').replaceAll(/ one$/gm, ' two'))
     const lost = await seeding('Anew', given.cells)
     assert.equal(lost.code, 1)
@@ -339,7 +333,8 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     } finally {
       await pool.query(`delete from entities where name = 'copied'`)
     }
-    assert.equal((await tollgate('cells', 'map', '--cells', cells.file)).code, 0)
+    const again = await tollgate('cells', 'map', '--cells', cells.file)
+    assert.equal(again.code, 0, again.out)
   })
 
   it('a token is revoked in every cell, whatever its id is there; a cell that does not answer is named', async () => {

@@ -153,7 +153,7 @@ const keysOf = { SEAL_KEY: Buffer.alloc(32, 1).toString('hex'), LOOKUP_KEY: Buff
 function writeCells({ unreachable = false, swapped = false, same = false } = {}): void {
   const urls = [one, two].map(({ database }) => databaseUrl(database.connection))
   if (swapped) urls.reverse()
-  if (same) urls[1] = `${urls[0]}&application_name=same`
+  if (same) urls[1] = `${urls[0]}&connect_timeout=9`
   if (unreachable) urls[1] = 'postgres://127.0.0.1:9/none'
   const cells = [one, two].map(({ name, gateway }, at) => ({
     name,
