@@ -150,13 +150,16 @@ describe('turns of all', () => {
     assert.deepEqual(order.slice(3), ['little', 'less'], 'who came last has used least')
     await end(500)
     assert.equal(order.at(-1), 'much 4')
-    // What was used is forgotten.
+    for (const each of ends.splice(0)) each()
+    await Promise.all(all)
+    // What was used is forgotten: who comes first is first again.
     elapsed += 600_000
-    all.push(one('little', 'little again'), one('much', 'much again'))
+    const again = [one('a'), one('b'), one('much', 'much again'), one('little', 'little again')]
+    await eventually(async () => ends.length === 2, 'two at a time')
     for (let at = 0; at < 2; at++) await end(1)
     for (const each of ends) each()
-    await Promise.all(all)
-    assert.deepEqual(order.slice(-2), ['little again', 'much again'])
+    await Promise.all(again)
+    assert.deepEqual(order.slice(-2), ['much again', 'little again'])
     const late = leastFirst(systemClock, 0.2, 1)
     let finish = () => {}
     const first = late('a', () => new Promise<void>(resolve => (finish = resolve)))
