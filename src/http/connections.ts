@@ -23,8 +23,9 @@ export const networkUnfinishedMost = 1024
 export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
-/** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Proxies pass on more, of several callers. */
-const smallPiecesMost = { network: 8192, proxy: 65_536 }
+/** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Proxies pass on more, of
+ * several callers, of whom each has half when these are too many. */
+const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 const pieceBytesLeast = 256
 /** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
@@ -132,6 +133,13 @@ export function watchConnections(
 
   /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
   const aroundOf = (address: string): readonly string[] => (isShared(address) ? [''] : networksAround(address))
+
+  /** How much small pieces of a network lack in this second, with one more. */
+  function countSmall(network: string, lacks: number): number {
+    const sum = (smallPieces.get(network) ?? 0) + lacks
+    smallPieces.set(network, sum)
+    return sum
+  }
 
   function opened(socket: Socket): OpenConnection {
     const around = aroundOf(socket.remoteAddress ?? '')
@@ -296,13 +304,14 @@ export function watchConnections(
       const one = connections.get(socket)
       if (!one) return false
       if (bytes >= pieceBytesLeast) return true
-      const around = one.network === '' ? new Set(['', ...aroundOf(caller())]) : one.around
+      const lacks = 1 - bytes / pieceBytesLeast
+      const isProxied = one.network === ''
+      // Then who has few of them is not the one that is closed.
+      const isCrowded = isProxied && countSmall('', lacks) > smallPiecesMost.proxies
+      const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
       let isOver = false
-      for (const network of around) {
-        const small = (smallPieces.get(network) ?? 0) + 1 - bytes / pieceBytesLeast
-        smallPieces.set(network, small)
-        isOver ||= small > (network === '' ? smallPiecesMost.proxy : smallPiecesMost.network * networkShare(network))
-      }
+      for (const network of isProxied ? aroundOf(caller()) : one.around)
+        if (network === '' ? isCrowded : countSmall(network, lacks) > ofOne * networkShare(network)) isOver = true
       if (isOver) endParsing(socket)
       return !isOver
     },

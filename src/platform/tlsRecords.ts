@@ -162,7 +162,8 @@ export class RecordStream extends Duplex {
       if (this.destroyed || this.#holds > 0 || !this.readableFlowing) return
       const length = this.#measure()
       const bytes = this.#come.subarray(0, length)
-      this.#come = this.#come.subarray(length)
+      // Nothing of it would keep all of it.
+      this.#come = length < this.#come.length ? this.#come.subarray(length) : nothing
       giving = this
       this.push(bytes)
       giving = undefined
