@@ -33,9 +33,6 @@ async function silent(port: number, bytes?: Buffer): Promise<Socket> {
   return socket.resume()
 }
 
-/** However: a reset is an end too. */
-const closing = (socket: Socket) => new Promise<void>(resolve => socket.once('close', () => resolve()))
-
 describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
   let gateway: TestGateway
   let port: number
@@ -61,7 +58,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
     const beginning = Buffer.from('16030100', 'hex')
     const kinds = [await silent(port), await silent(port, beginning), await silent(port, beginning)]
     kinds[2]!.end() // and it goes: the gateway's side must not wait for more
-    await Promise.all(kinds.map(socket => closing(socket)))
+    await Promise.all(kinds.map(socket => ended(socket)))
     assert.equal(await ask(), 'HTTP/1.1 200 OK')
   })
 
@@ -75,7 +72,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
     await once(socket, 'secureConnect')
     const later = await silent(port)
-    for (const wait of [closing(later), undefined]) {
+    for (const wait of [ended(later), undefined]) {
       socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n')
       assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200 /)
       await wait
@@ -85,7 +82,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
 
   it('a stop waits for none of them', { timeout: 120_000 }, async () => {
     for (const bytes of [undefined, Buffer.from('16030100', 'hex')]) await silent(port, bytes)
-    const closed = Promise.all(sockets.map(socket => closing(socket)))
+    const closed = Promise.all(sockets.map(socket => ended(socket)))
     const began = systemClock.elapsed()
     await gateway.restart()
     await closed

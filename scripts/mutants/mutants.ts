@@ -2349,7 +2349,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'calls: an answer comes in as many pieces as it likes', file: 'src/platform/http.ts', tests: ['answerFloods'],
     find: 'if (small > smallPiecesMost)', instead: 'if (small < 0)' },
   { name: 'calls: every piece of an answer counts as a small one', file: 'src/platform/http.ts', tests: ['answerFloods'],
-    find: 'Math.max(0, 1 - length / pieceBytesLeast)', instead: '1' },
+    find: 'small += lackOf(length)', instead: 'small += 1' },
   { name: 'calls: a head may come byte by byte', file: 'src/platform/http.ts', tests: ['answerFloods'],
     find: 'else if (!isAnswered) piece(chunk.length)', instead: '' },
   { name: 'calls: what comes behind a whole answer is read', file: 'src/platform/parsing.ts', tests: ['answerFloods'],

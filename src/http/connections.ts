@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
-import { endParsing, stopParsing } from '../platform/parsing.ts'
+import { endParsing, lackOf, stopParsing } from '../platform/parsing.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -23,10 +23,8 @@ export const networkUnfinishedMost = 1024
 export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
-/** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Proxies pass on more, of
- * several callers, of whom each has half when these are too many. */
+/** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
-const pieceBytesLeast = 256
 /** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
 
@@ -113,6 +111,7 @@ export function watchConnections(
   const connections = new Map<Socket, OpenConnection>()
   const fromNetwork = new Map<string, number>()
   const unfinishedOf = new Map<string, number>()
+  /** What small pieces lack together, by network, in this second. */
   const smallPieces = new Map<string, number>()
   let bytesKept = 0
   let bytesUntaken = 0
@@ -133,13 +132,6 @@ export function watchConnections(
 
   /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
   const aroundOf = (address: string): readonly string[] => (isShared(address) ? [''] : networksAround(address))
-
-  /** How much small pieces of a network lack in this second, with one more. */
-  function countSmall(network: string, lacks: number): number {
-    const sum = (smallPieces.get(network) ?? 0) + lacks
-    smallPieces.set(network, sum)
-    return sum
-  }
 
   function opened(socket: Socket): OpenConnection {
     const around = aroundOf(socket.remoteAddress ?? '')
@@ -303,15 +295,15 @@ export function watchConnections(
     takes(socket, bytes, caller) {
       const one = connections.get(socket)
       if (!one) return false
-      if (bytes >= pieceBytesLeast) return true
-      const lacks = 1 - bytes / pieceBytesLeast
+      const lacks = lackOf(bytes)
+      if (lacks === 0) return true
       const isProxied = one.network === ''
       // Then who has few of them is not the one that is closed.
-      const isCrowded = isProxied && countSmall('', lacks) > smallPiecesMost.proxies
+      const isCrowded = isProxied && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
       const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
       let isOver = false
       for (const network of isProxied ? aroundOf(caller()) : one.around)
-        if (network === '' ? isCrowded : countSmall(network, lacks) > ofOne * networkShare(network)) isOver = true
+        if (network === '' ? isCrowded : addTo(smallPieces, network, lacks) > ofOne * networkShare(network)) isOver = true
       if (isOver) endParsing(socket)
       return !isOver
     },

@@ -3,7 +3,7 @@
 import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import type { NetConnectOpts, Socket } from 'node:net'
-import { endParsing, watchAnswer } from './parsing.ts'
+import { endParsing, lackOf, watchAnswer } from './parsing.ts'
 import { connectByRecords } from './tlsRecords.ts'
 
 export const http = process.getBuiltinModule('node:http')
@@ -48,9 +48,8 @@ export function ask(url: string | URL, options: RequestOptions, bytesMost: numbe
 
 /** Answers of one call that only say that another will come. */
 const interimMost = 8
-/** Each piece of an answer costs as much as some hundred bytes: those that are shorter count for what they lack, and readings in which no head has come to its end. */
+/** Pieces of one answer by what they lack, and readings in which no head has come to its end. */
 const smallPiecesMost = 1024
-const pieceBytesLeast = 256
 
 /**
  * Ends a call with an error when its answer does not come to its end: Node bounds its head and we its body, but nobody how often the other side may say
@@ -74,7 +73,7 @@ function boundAnswer(request: ClientRequest, bytesMost: number): void {
       request.destroy(new Error(why))
     }
     const piece = (length: number) => {
-      small += Math.max(0, 1 - length / pieceBytesLeast)
+      small += lackOf(length)
       if (small > smallPiecesMost) end('the answer came in too many pieces')
     }
     const stop = watchAnswer(socket, piece, () => isAnswered)

@@ -13,6 +13,10 @@ const listeningOf = (parser: Parser) =>
 
 type ParserCallback = (this: Parser, bytes: Buffer) => unknown
 
+/** Each piece costs as much as some hundred bytes: what it lacks of these, as a part of one. */
+export const lackOf = (bytes: number): number => Math.max(0, 1 - bytes / pieceBytesLeast)
+const pieceBytesLeast = 256
+
 /** Nothing more that comes on it is told of. What was asked before may still be answered. */
 export function stopParsing(socket: Socket): void {
   const parser = parserOf(socket)
