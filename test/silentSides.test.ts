@@ -20,7 +20,7 @@ const shareOfSide = 8
 
 const ahead = 0
 let elapsed = 0
-const clock = { ...patientClock(() => Date.now() + ahead), elapsed: () => elapsed }
+const clock = { ...patientClock(() => Date.now() + ahead, 15_000), elapsed: () => elapsed }
 const { merchants } = cellMerchants(3)
 let gateway: TestGateway
 let simulators: Simulators

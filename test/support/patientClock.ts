@@ -7,19 +7,30 @@ export type PatientClock = Clock & {
   endDeadlines(most: number): void
 }
 
-export function patientClock(real: () => number): PatientClock {
-  let begun: { readonly milliseconds: number; readonly end: AbortController }[] = []
+/** `heldFrom`: what is to be done after so many milliseconds or more is a deadline too. */
+export function patientClock(real: () => number, heldFrom = Number.POSITIVE_INFINITY): PatientClock {
+  const begun = new Set<{ readonly milliseconds: number; readonly end: () => void }>()
+  const clock = clockWith(real)
   return {
-    ...clockWith(real),
+    ...clock,
     deadline(milliseconds) {
       const end = new AbortController()
-      begun.push({ milliseconds, end })
+      begun.add({ milliseconds, end: () => end.abort() })
       return end.signal
     },
+    after(milliseconds, act) {
+      if (milliseconds < heldFrom) return clock.after(milliseconds, act)
+      const held = { milliseconds, end: act }
+      begun.add(held)
+      const timer = { cancel: () => void begun.delete(held), unref: () => timer }
+      return timer
+    },
     endDeadlines(most) {
-      const ended = begun.filter(({ milliseconds }) => milliseconds <= most)
-      begun = begun.filter(({ milliseconds }) => milliseconds > most)
-      for (const { end } of ended) end.abort()
+      for (const one of [...begun]) {
+        if (one.milliseconds > most) continue
+        begun.delete(one)
+        one.end()
+      }
     },
   }
 }
