@@ -85,15 +85,27 @@ test('pieces that are no longer small are as many as its bytes allow', async () 
   assert.equal((await transport(await saying(pieces(3900, 256)))).body.length, 3900 * 256)
 })
 
-test('a head that comes byte by byte is not waited for', async () => {
-  const url = await answering(socket => {
-    socket.setNoDelay().write('HTTP/1.1 200 OK\r\nX: ')
+/** Writes what comes one byte at a time, each as a reading of its own, for as long as somebody reads. */
+const dripping = (first: string, bytes: string) =>
+  answering(socket => {
+    socket.setNoDelay().write(first)
+    let at = 0
     const more = () => {
-      if (!socket.destroyed) socket.write('x', () => setImmediate(more))
+      if (!socket.destroyed && at < bytes.length) socket.write(bytes[at++]!, () => setImmediate(more))
     }
     more()
   })
-  assert.equal((await call(url)).failure, 'the answer came in too many pieces')
+
+const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+test('what comes byte by byte is not waited for: a head, what is said about a chunk, what follows the last', async () => {
+  for (const first of ['HTTP/1.1 200 OK\r\nX: ', `${chunked}2;x=`, `${chunked}2\r\nok\r\n0\r\nX: `])
+    assert.equal((await call(await dripping(first, 'x'.repeat(4000)))).failure, 'the answer came in too many pieces')
+})
+
+test('a body that comes byte by byte is heard when it is short, and each byte counts once', async () => {
+  const url = await dripping('HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n', 'x'.repeat(900))
+  assert.equal((await transport(url)).body, 'x'.repeat(900))
 })
 
 test('a crowd of hostile servers keeps no other call waiting', async () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import http from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -186,6 +187,25 @@ describe('a gateway process', () => {
     // They share one acquirer host and its books.
     const external = await Promise.all(Array.from({ length: 10 }, () => pay(gateway, { testMode: 'EXTERNAL' })))
     assert.deepEqual([...new Set(external.map(({ result }) => result.code))], ['000.100.112'])
+    // Their connections come to them, and wait for nobody who would hand them out.
+    gateway.child.kill('SIGSTOP')
+    try {
+      const { baseUrl } = gateway.sandbox
+      for (let count = 0; count < 10; count++) {
+        const request = http.get(`${baseUrl}/v1/resultcodes`, { agent: false, timeout: 20_000 })
+        request.on('timeout', () => request.destroy(new Error('nobody takes it')))
+        const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+        assert.equal(answer.resume().statusCode, 200)
+      }
+      const { port } = new URL(baseUrl)
+      for (const workers of ['1', '2'])
+        assert.match(
+          await refused({ DATA_DIR: join(folder, `beside${workers}`), PORT: port, WORKERS: workers }),
+          new RegExp(`Port ${port} is taken`),
+        )
+    } finally {
+      gateway.child.kill('SIGCONT')
+    }
     assert.equal(await gateway.stop(), 0)
   })
 

@@ -9,14 +9,19 @@ export const listenersMost = 64
 
 export type Listening = { readonly port: number; close(): Promise<void> }
 
-/** Rejects as `listen` does, also when another process has the port in this way. A worker is given its connections by the primary, which does nothing else. */
+/**
+ * Rejects as `listen` does, also when another process has the port in this way. Workers have listeners of their own among those of the others, for whom
+ * their primary has looked: what it would give them comes one in a turn.
+ */
 export async function listen(server: Server, port: number, host: string): Promise<Listening> {
   const servers = [server]
   const close = async () => {
     await Promise.all(servers.map(one => new Promise<void>(closed => one.close(() => closed()))))
   }
-  if (cluster.isWorker || !(await begin(server, port, host))) {
-    if (!server.listening) await listening(server, { port, host })
+  // They would share the port with another gateway of the same user: it must be free before.
+  if (!cluster.isWorker && port !== 0) await freePort(host, port)
+  if (!(await begin(server, port, host))) {
+    await listening(server, { port, host })
     return { port: portOf(server), close }
   }
   while (servers.length < listenersMost) {
@@ -29,12 +34,16 @@ export async function listen(server: Server, port: number, host: string): Promis
   return { port: portOf(server), close }
 }
 
-/** False where the system knows no such listeners. They would share the port with another gateway of the same user: it must be free before. */
+/** A port that nobody has: any, or this one. */
+export async function freePort(host: string, port = 0): Promise<number> {
+  const server = await listening(net.createServer(), { port, host })
+  const free = portOf(server)
+  await new Promise(closed => server.close(closed))
+  return free
+}
+
+/** False where the system knows no such listeners. */
 async function begin(server: Server, port: number, host: string): Promise<boolean> {
-  if (port !== 0) {
-    const first = await listening(net.createServer(), { port, host })
-    await new Promise(closed => first.close(closed))
-  }
   try {
     await listening(server, { port, host, reusePort: true })
     return true

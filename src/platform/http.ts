@@ -48,7 +48,7 @@ export function ask(url: string | URL, options: RequestOptions, bytesMost: numbe
 
 /** Answers of one call that only say that another will come. */
 const interimMost = 8
-/** Pieces of one answer by what they lack, and readings in which no head has come to its end. */
+/** Pieces of one answer by what they lack: those of its body, and readings that brought nothing of one. */
 const smallPiecesMost = 1024
 
 /**
@@ -60,6 +60,7 @@ function boundAnswer(request: ClientRequest, bytesMost: number): void {
   let bytes = 0
   let small = 0
   let isAnswered = false
+  let isOfBody = false
   request.once('response', () => {
     isAnswered = true
   })
@@ -76,14 +77,19 @@ function boundAnswer(request: ClientRequest, bytesMost: number): void {
       small += lackOf(length)
       if (small > smallPiecesMost) end('the answer came in too many pieces')
     }
-    const stop = watchAnswer(socket, piece, () => isAnswered)
+    const pieceOfBody = (length: number) => {
+      isOfBody = true
+      piece(length)
+    }
+    const stop = watchAnswer(socket, pieceOfBody, () => isAnswered)
     request.on('information', () => {
       if (++interim > interimMost) end('it said too often that an answer will come')
     })
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > bytesMost) end('the answer is too long')
-      else if (!isAnswered) piece(chunk.length)
+      else if (!isOfBody) piece(chunk.length)
+      isOfBody = false
     })
   })
 }

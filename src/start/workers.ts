@@ -2,7 +2,7 @@
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { freePort } from '../http/listening.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { connect } from '../platform/database/connect.ts'
 import { endingSignals, errorText, OperatorError, onDefect, refuseInspected } from '../platform/errors.ts'
@@ -38,7 +38,7 @@ export const startWorkers = {
     await told.listen('keys', () => {})
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     // Known before they begin: a worker that takes the place of a dead one listens where the others do, also when all have died.
-    const port = config.port === 0 ? await freePort(config.host) : config.port
+    const port = await freePort(config.host, config.port)
     const pages = () => `${publicUrlOf(config, port)}/simulators`
     const home = () => ({ host: config.host, port, tls: config.tls !== undefined, hosts: hostRules(config) })
     const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages, home) : undefined
@@ -132,16 +132,6 @@ export const startWorkers = {
     await ended
     await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   },
-}
-
-/** A port that nobody has. */
-async function freePort(host: string): Promise<number> {
-  const server = createServer().listen(0, host)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** `with`: its signal or exit code. */
