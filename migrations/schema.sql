@@ -540,6 +540,7 @@ create table key_checks (
   name text not null,
   proof bytea not null,
   made_at timestamp with time zone,
+  written_at timestamp with time zone,
   constraint key_checks_pkey PRIMARY KEY (name)
 );
 

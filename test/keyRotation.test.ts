@@ -297,6 +297,9 @@ describe('a change of both keys', () => {
     assert.equal((await pay(seeded, {}, { token: used })).status, 200)
     // Three days later.
     await pool.query(`update key_checks set made_at = made_at - interval '73 hours'`)
+    const late = new RegExp(`lookup ${idOf('lookup', oldLookup)} is needed by idempotency keys until`)
+    assert.match((await commands.runIn(during(), 'keys', 'retire')).out, late, 'the last that wrote with it ended just now')
+    await pool.query(`update key_checks set written_at = written_at - interval '73 hours'`)
     const needed = new RegExp(`lookup ${idOf('lookup', oldLookup)} is needed by 1 e-mail addresses of the search`)
     assert.match((await commands.runIn(during(), 'keys', 'retire')).out, needed)
     assert.equal((await commands.runIn(during(), 'search', 'rebuild')).code, 0)

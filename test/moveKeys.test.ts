@@ -107,7 +107,15 @@ test('a move to a cell where a process runs that does not hold the keys is refus
   for (const { gateway } of [one, two]) assert.equal(await readMove(gateway.pool, later.id), undefined)
 
   await two.gateway.restart(holding)
+  const writes = async ({ gateway }: TestCell) =>
+    (await readProofs(gateway.pool)).some(({ name, written_at }) => name === oldNames[0] && written_at !== null)
+  for (const cell of [one, two]) await eventually(() => writes(cell), 'it is told that somebody writes')
+  const writtenAt = Date.now() - 5000
+  await one.gateway.pool.query('update key_checks set written_at = $1', [new Date(writtenAt)])
+  await two.gateway.pool.query(`update key_checks set written_at = written_at - interval '1 hour'`)
   await moveMerchant(parts(merchant))
+  for (const { written_at } of await readProofs(two.gateway.pool))
+    assert.equal(written_at, writtenAt, 'what came was written then, whoever wrote here')
   await eventually(async () => (await payIn(two, merchant)).status === 200, 'it is served there')
   const since = async () =>
     (await readProofs(two.gateway.pool)).filter(({ name }) => newNames.includes(name)).map(({ made_at }) => made_at !== null)

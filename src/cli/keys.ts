@@ -16,6 +16,7 @@ import { sealedPlaces } from '../start/sealed.ts'
 import { readKeysInUse, writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockKey, readProofs } from '../vault/store.ts'
+import { toldEveryMilliseconds } from '../vault/written.ts'
 import { openCells, silentText } from './eachCell.ts'
 import { addFileCommands, refuseOneOfCells, takeRetired } from './keyFiles.ts'
 import { type CommandParts, refuseCommand, runCommand, table, timeText, withOpened } from './open.ts'
@@ -144,16 +145,19 @@ async function standing({ keys, clock }: CommandParts, db: Connection, inUse: Re
   )
   for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
   for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
-  const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
+  const known = await readProofs(db)
+  const proofs = new Map(known.map(proof => [proof.name, proof.made_at ?? null]))
   const newest = writtenWith(keys)
-  // An idempotency key from before the change is found under the older key only. Where no gateway has begun with the newest one here, the change is still to come.
+  // An idempotency key from before the change is found under the older key only. Where no gateway has begun with the newest one here, the change is still to come;
+  // and of a gateway that is restarted late, what it made last counts.
   const changed = proofs.get(newest[0]!) ?? clock.real()
-  const keptUntil = changed + keyHours * 3_600_000
+  const written = new Map(known.map(({ name, written_at }) => [name, written_at ? written_at + toldEveryMilliseconds : 0]))
+  const keptUntil = (name: string) => Math.max(changed, written.get(name) ?? 0) + keyHours * 3_600_000
   const retired = await findSubjects(db, 'keyRetired')
   const given = new Set([...keys.lookup.map(({ id }) => `lookup ${id}`), ...keys.seal.map(({ id }) => `seal ${id}`)])
   for (const name of new Set([...proofs.keys(), ...given]))
-    if (name.startsWith('lookup ') && name !== newest[0] && clock.real() < keptUntil)
-      need(name, `idempotency keys until ${timeText(keptUntil)}`)
+    if (name.startsWith('lookup ') && name !== newest[0] && clock.real() < keptUntil(name))
+      need(name, `idempotency keys until ${timeText(keptUntil(name))}`)
   for (const [id, count] of await countEmailKeys(db))
     need(`lookup ${id}`, `${count} e-mail addresses of the search (search rebuild hashes them anew)`)
   return [...new Set([...given, ...proofs.keys(), ...needs.keys()])].sort().map(name => ({

@@ -42,6 +42,7 @@ import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import { compareKeys, type Keys, writerOf } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
+import { startTellingWritten } from '../vault/written.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers, duePlaces } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
@@ -218,6 +219,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
         log.warn({ why: error.message }, 'failed log-ins wait for the audit'),
       ),
       startWatching(database.work, gateway, log),
+      startTellingWritten(database.work, keys, clock, clockWatch.isTrusted, error =>
+        log.warn({ why: error.message }, 'that the keys are written with could not be told'),
+      ),
       startDelivering(gateway, deliver, parts.alone, clockWatch.isTrusted),
       startProjecting(gateway),
       await watchFollowing(database, clock, random, log),

@@ -2,8 +2,16 @@
 
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 
-/** `made_at`: since when the key is written with here; null where that is not known, or where only rows that came from another database were. */
-export type Proof = { readonly name: string; readonly proof: Buffer; readonly made_at?: number | null }
+/**
+ * `made_at`: since when the key is written with here; null where that is not known, or where only rows that came from another database were. `written_at`: when somebody
+ * who writes with it was last seen, here or where such rows came from; null where only versions before that told it did.
+ */
+export type Proof = {
+  readonly name: string
+  readonly proof: Buffer
+  readonly made_at?: number | null
+  readonly written_at?: number | null
+}
 
 /** The first proof under a name stays, and since when it was. */
 export async function keepProof(db: Connection, name: string, proof: Buffer, now: number): Promise<void> {
@@ -14,9 +22,18 @@ export async function keepProof(db: Connection, name: string, proof: Buffer, now
   )
 }
 
-/** Of a key that nobody writes with here. */
-export async function bringProof(db: Connection, { name, proof }: Proof): Promise<void> {
-  await db.query('insert into key_checks (name, proof) values ($1, $2) on conflict (name) do nothing', [name, proof])
+/** Of a key that rows come with. */
+export async function bringProof(db: Connection, { name, proof, written_at }: Proof): Promise<void> {
+  await db.query(
+    `insert into key_checks (name, proof, written_at) values ($1, $2, $3)
+      on conflict (name) do update set written_at = greatest(key_checks.written_at, excluded.written_at)`,
+    [name, proof, written_at == null ? null : timeParameter(written_at)],
+  )
+}
+
+/** Whoever writes with these keys has been seen at this time. */
+export async function tellWritten(db: Connection, names: readonly string[], now: number): Promise<void> {
+  await db.query('update key_checks set written_at = greatest(written_at, $2) where name = any ($1)', [names, timeParameter(now)])
 }
 
 /** The oldest first. */
