@@ -106,10 +106,12 @@ test('a move to a cell where a process runs that does not hold the keys is refus
   await assert.rejects(moveMerchant(parts(later)), why)
   for (const { gateway } of [one, two]) assert.equal(await readMove(gateway.pool, later.id), undefined)
 
+  const restarted = Date.now()
   await two.gateway.restart(holding)
-  const writes = async ({ gateway }: TestCell) =>
-    (await readProofs(gateway.pool)).some(({ name, written_at }) => name === oldNames[0] && written_at !== null)
-  for (const cell of [one, two]) await eventually(() => writes(cell), 'it is told that somebody writes')
+  const toldSince = async (since: number, { gateway }: TestCell) =>
+    (await readProofs(gateway.pool)).some(({ name, written_at }) => name === oldNames[0] && (written_at ?? 0) >= since)
+  await eventually(() => toldSince(restarted, two), 'it is told that somebody writes')
+  await eventually(() => toldSince(1, one), 'there too')
   const writtenAt = Date.now() - 5000
   await one.gateway.pool.query('update key_checks set written_at = $1', [new Date(writtenAt)])
   await two.gateway.pool.query(`update key_checks set written_at = written_at - interval '1 hour'`)
@@ -142,9 +144,17 @@ test('a cell that never wrote with a key needs it from the moment on when rows c
   const preferred = await commandLine(files, 'keys', 'prefer', 'seal', '--cells', place('cells.json'))
   assert.deepEqual([preferred.code, /^There is no new key in /.test(preferred.out)], [1, true], preferred.out)
 
-  await forgetMerchant(one.side, two.side, merchants[0]!.id) // what is left of it stands behind its fence
+  // What is left of it stands behind its fence.
+  const first = await inCell(0, 'rewrap')
+  assert.match(first.out, /^card numbers: \d+ are of merchants who are served elsewhere: they were left/m)
+  assert.equal(first.code, 0, first.out)
+  const revoking = await commandLine(files, 'keys', 'retire', '--revoke-tokens', '--cells', place('cells.json'))
+  assert.match(revoking.out, /^one:[\s\S]*is of a merchant who is served elsewhere: it was left[\s\S]*^two:/m)
+  assert.match(revoking.out, new RegExp(`^one:[\\s\\S]*${seal} is needed by \\d+ card numbers[\\s\\S]*^two:`, 'm'))
+  await forgetMerchant(one.side, two.side, merchants[0]!.id)
   const rewrapped = await inCell(0, 'rewrap')
   assert.equal(rewrapped.code, 0, rewrapped.out)
+  assert.doesNotMatch(rewrapped.out, /were left/)
   const retired = await commandLine(files, 'keys', 'retire', '--cells', place('cells.json'))
   assert.equal(retired.code, 1, retired.out)
   assert.match(

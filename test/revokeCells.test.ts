@@ -7,13 +7,16 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type pg from 'pg'
 import { beginAudit } from '../src/audit/chain.ts'
+import { legacyToken } from '../src/merchants/access/legacy.ts'
+import { openDirectory } from '../src/merchants/directory.ts'
 import { applySeed, type SeedToken } from '../src/merchants/seed.ts'
 import { readTokens, type TokenRow } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { inTransaction } from '../src/platform/database/connect.ts'
+import { connect, inTransaction } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool } from './support/database.ts'
+import { eventually } from './support/gateway.ts'
 import { manyCommands } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-revoke-cells-'))
@@ -22,6 +25,12 @@ const [seal, old, fresh] = [1, 2, 3].map(byte => Buffer.alloc(32, byte)) as [Buf
 const [before_, changed] = [makeKeys([seal], old), makeKeys([seal], fresh, old)]
 const entities = ['5a11d0000000000000000000000000a0']
 const password: SeedToken = { label: 'shops', userId: '5a11d0000000000000000000000000f7', password: 'Kx93-vbq7-Lm2p', entities }
+
+const environment = (at: number) => ({
+  DATABASE_URL: databaseUrl(databases[at]!.connection),
+  SEAL_KEY: seal.toString('hex'),
+  LOOKUP_KEY: [fresh, old].map(key => key.toString('hex')).join(','),
+})
 
 let databases: readonly TestDatabase[] = []
 let pools: readonly pg.Pool[] = []
@@ -37,11 +46,6 @@ before(async () => {
     await beginAudit(pool, before_)
     await inTransaction(pool, db => keepKeys(db, changed, Date.now()))
   }
-  const environment = (at: number) => ({
-    DATABASE_URL: databaseUrl(databases[at]!.connection),
-    SEAL_KEY: seal.toString('hex'),
-    LOOKUP_KEY: [fresh, old].map(key => key.toString('hex')).join(','),
-  })
   const cells = names.map((name, at) => ({ name, environment: environment(at), gateways: [`127.0.0.1:${at + 1}`] }))
   writeFileSync(file, JSON.stringify({ map: 'cells.map', cells }), { mode: 0o600 })
 })
@@ -98,6 +102,52 @@ test('so is a second one of the same cell, as a move leaves it', async () => {
     ),
   )
   for (const pool of pools) await pool.query('delete from access_tokens')
+})
+
+/** One credential with a row under each key, as a move leaves it; what each acts for. */
+async function twice(): Promise<{ old: TokenRow; fresh: TokenRow }> {
+  const other = '5a11d0000000000000000000000000a1'
+  const divisions = [{ id: other, name: 'D', merchants: [] }]
+  const made = async (keys: Keys, acts: string[]): Promise<TokenRow> => {
+    const seed = { psp: { id: entities[0]!, name: 'P' }, divisions, tokens: [{ ...password, entities: acts }] }
+    await applySeed(pools[1]!, keys, systemClock, systemRandom, seed)
+    return (await readTokens(pools[1]!)).find(({ lookupKey }) => lookupKey === keys.lookup[0]!.id)!
+  }
+  // With both keys a seed would find the first.
+  return { old: await made(before_, entities), fresh: await made(makeKeys([seal], fresh), [...entities, other]) }
+}
+const sent = legacyToken('5a11d0000000000000000000000000f7', 'Kx93-vbq7-Lm2p')
+
+test('a credential with a row under each key acts for what both say, and whichever of them is revoked ends it', async () => {
+  const database = connect(databases[1]!.connection, systemClock, () => {})
+  try {
+    for (const ended of ['old', 'fresh'] as const) {
+      const rows = await twice()
+      const directory = await openDirectory(database, changed, systemClock, assert.fail)
+      assert.deepEqual(directory.token(sent)?.entities.toSorted(), rows.fresh.entities.toSorted())
+      const said = await commands.runIn(environment(1), 'revoke', rows[ended].id)
+      const other = rows[ended === 'old' ? 'fresh' : 'old']
+      assert.deepEqual(
+        [said.code, said.stdout.split('\n')[1]],
+        [
+          1,
+          `Token ${other.id} (shops) may be the same, under another lookup key: if it is, \`tollgate revoke ${other.id}\` revokes it.`,
+        ],
+      )
+      await directory.reload()
+      // The older one is needed until the other has its end too: nobody would find it under the key that is left.
+      const retired = await commands.runIn(environment(1), 'keys', 'retire')
+      if (ended === 'old')
+        assert.match(retired.out, new RegExp(`is needed by what was revoked under it and token ${other.id} \\(shops\\) may be`))
+      assert.equal(directory.token(sent), undefined, ended)
+      assert.equal(directory.revokedToken(sent), rows[ended].id)
+      await eventually(async () => (await validIn(1, 'shops')) === 0, 'so does the other')
+      await directory.close()
+      await pools[1]!.query('delete from access_tokens')
+    }
+  } finally {
+    await database.close()
+  }
 })
 
 test('what can be told from it is not named: by a hash under the same key, by that of a proxy, by its label, by whom it acts for', async () => {

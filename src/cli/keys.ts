@@ -5,7 +5,8 @@ import type { Command } from 'commander'
 import { tellAndDo } from '../audit/act.ts'
 import { record } from '../audit/chain.ts'
 import { findSubjects } from '../audit/store.ts'
-import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
+import { mayBeEnded } from '../merchants/access/tokens.ts'
+import { announceChange, isValidAt, readElsewhere, readTokens, revokeToken, type TokenRow } from '../merchants/store.ts'
 import { keyHours } from '../payments/kept.ts'
 import { countListedCards } from '../payments/risk/lists/store.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
@@ -73,9 +74,17 @@ export default (program: Command): void => {
             `No gateway has written with the key ${first} yet: start all of them with it first, or they cannot open what is sealed anew.`,
           )
         await tellAndDo(database.work, opened, { action: 'sealedAnew', subject: newest }, async ({ came }) => {
+          const elsewhere = (await readElsewhere(database.work)).length > 0
           for (const place of sealedPlaces) {
             const { renewed, broken } = await rewrap(database.reports, keys, random, place)
+            const counts = elsewhere ? await countSealed(database.reports, place) : []
+            const left =
+              [...counts].reduce((sum, [id, count]) => (`seal ${id}` === newest ? sum : sum + count), 0) - broken.length
             process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
+            if (left > 0)
+              process.stdout.write(
+                `${place.what}: ${left} are of merchants who are served elsewhere: they were left, until \`tollgate merchants forget\`.\n`,
+              )
             for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
             if (broken.length > 0) process.exitCode = 1
             if (renewed > 0) came[place.what] = renewed
@@ -139,11 +148,20 @@ async function standing({ keys, clock }: CommandParts, db: Connection, inUse: Re
     if (!writtenWith(keys).includes(name)) need(name, 'a gateway or a command that runs and writes with it')
   for (const place of sealedPlaces)
     for (const [id, count] of await countSealed(db, place)) need(`seal ${id}`, `${count} ${place.what}`)
-  const tokens = Map.groupBy(
-    (await readTokens(db)).filter(token => isValidAt(token, clock.real())),
-    ({ lookupKey }) => `lookup ${lookupKey}`,
-  )
-  for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
+  const all = await readTokens(db)
+  const [valid, ended] = [true, false].map(wanted => all.filter(token => isValidAt(token, clock.real()) === wanted)) as [
+    TokenRow[],
+    TokenRow[],
+  ]
+  const byKey = (tokens: readonly TokenRow[]) => Map.groupBy(tokens, ({ lookupKey }) => `lookup ${lookupKey}`)
+  for (const [name, { length }] of byKey(valid)) need(name, `${length} access tokens`)
+  // A row that nobody finds any more ends no other of the same credential.
+  for (const [name, tokens] of byKey(ended))
+    for (const token of mayBeEnded(all, tokens, clock.real()))
+      need(
+        name,
+        `what was revoked under it and token ${token.id} (${token.label}) may be: revoke that too, or let another follow it`,
+      )
   for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
   const known = await readProofs(db)
   const proofs = new Map(known.map(proof => [proof.name, proof.made_at ?? null]))
@@ -185,9 +203,15 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
   const { database, keys, clock } = opened
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
   if (revokeTokens) {
-    const older = (await readTokens(database.work)).filter(
+    const elsewhere = new Set<string | null>(await readElsewhere(database.work))
+    const unused = (await readTokens(database.work)).filter(
       token => isValidAt(token, clock.real()) && token.lookupKey !== keys.lookup[0]!.id,
     )
+    const [older, left] = [true, false].map(isHere =>
+      unused.filter(({ merchantId }) => !elsewhere.has(merchantId) === isHere),
+    ) as [TokenRow[], TokenRow[]]
+    for (const { id, label } of left)
+      say(`Token ${id} (${label}) is of a merchant who is served elsewhere: it was left, until \`tollgate merchants forget\`.`)
     await inTransaction(database.work, async db => {
       for (const { id, label } of older) {
         const entityId = await revokeToken(db, id, clock.real())

@@ -7,7 +7,7 @@ import { type EntityRow, readEntities, readTokens } from '../merchants/store.ts'
 import { listMoves } from '../start/moves/store.ts'
 import { looksLikeId, refuseCommand, refuseWords, runCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
-import { revokeOverCells } from './revokeCells.ts'
+import { likeTokens, revokeOverCells } from './revokeCells.ts'
 import { seedOverCells } from './seedCells.ts'
 import { maySpanCells } from './spanning.ts'
 
@@ -66,6 +66,12 @@ export default (program: Command): void => {
         if (!(await revokeByHand(opened.database.work, opened, id))) refuseCommand(`There is no valid token ${id}.`)
         process.stdout.write(`Token ${id} is revoked.\n`)
         const [token] = await readTokens(opened.database.work, { ids: [id] })
+        for (const like of await likeTokens(opened, [token!])) {
+          process.stdout.write(
+            `Token ${like.id} (${like.label}) may be the same, under another lookup key: if it is, \`tollgate revoke ${like.id}\` revokes it.\n`,
+          )
+          process.exitCode = 1
+        }
         if (await maySpanCells(opened.database.work, token!.entities))
           process.stdout.write(`Other cells may have it: \`tollgate revoke ${id} --cells FILE\` revokes it in all.\n`)
       })

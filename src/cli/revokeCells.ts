@@ -1,8 +1,8 @@
 // A token revoked in all cells. It may have another id in each, where each was given it by a seed: what it is known by is its hash. After a change of the lookup key a
 // user id with password may have another one in each cell too, and nothing tells then for certain that it is the same: what may be is named.
 
-import { revokeByHand } from '../merchants/access/tokens.ts'
-import { isValidAt, readElsewhere, readTokens, type TokenRow } from '../merchants/store.ts'
+import { mayBeEnded, revokeByHand } from '../merchants/access/tokens.ts'
+import { readElsewhere, readTokens, type TokenRow } from '../merchants/store.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
 import { readCells } from '../start/cells.ts'
 import { readMove } from '../start/moves/store.ts'
@@ -47,19 +47,11 @@ const sameTokens = ({ database }: CommandParts, same: readonly TokenRow[]): Prom
     routeHashes: same.flatMap(({ routeHash }) => (routeHash === null ? [] : [Buffer.from(routeHash, 'hex')])),
   })
 
-/** Valid ones that act for the same under the same label, and have no hash by which they could be told from it. */
-async function likeTokens({ database, clock }: CommandParts, same: readonly TokenRow[]): Promise<TokenRow[]> {
-  const tokens = await readTokens(database.work, { entities: same.flatMap(({ entities }) => entities) })
-  const isTold = (token: TokenRow) =>
-    same.some(one => one.lookupKey === token.lookupKey || (one.routeHash !== null && token.routeHash !== null))
+/** What may be one of these that were revoked. */
+export async function likeTokens({ database, clock }: CommandParts, ended: readonly TokenRow[]): Promise<TokenRow[]> {
+  const tokens = await readTokens(database.work, { entities: ended.flatMap(({ entities }) => entities) })
   const elsewhere = new Set<string | null>(await readElsewhere(database.work)) // they are told of where they are served
-  return tokens.filter(
-    token =>
-      isValidAt(token, clock.real()) &&
-      !isTold(token) &&
-      !elsewhere.has(token.merchantId) &&
-      same.some(({ label }) => label === token.label),
-  )
+  return mayBeEnded(tokens, ended, clock.real()).filter(({ merchantId }) => !elsewhere.has(merchantId))
 }
 
 async function revokeIn(parts: CommandParts, cell: string, { id, merchantId }: TokenRow): Promise<TokenEnd> {

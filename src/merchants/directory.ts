@@ -23,6 +23,7 @@ import {
   changesChannel,
   type EntityKind,
   type EntityRow,
+  endTokens,
   isValidAt,
   noteRoute,
   readElsewhere,
@@ -150,14 +151,29 @@ export async function openDirectory(
     ids.length === 1 ? (contents.below.get(ids[0]!) ?? []) : [...new Set(ids.flatMap(id => contents.below.get(id) ?? []))]
   const allChannels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
   const isValid = (token: Token) => isValidAt(token, clock.real())
-  // What is found under an older key is found under the newest from then on, so that the older one can retire.
+  /**
+   * What is found under an older key is found under the newest from then on, so that the older one can retire. Where a move brought the row of another cell, one
+   * credential has a row under each key: it acts for what each says, and one that was ended ends all.
+   */
   const findHashed = (sent: string): Token | undefined => {
-    const [hash, ...older] = keyedHashes(keys, 'token', sent)
-    const known = contents.tokens.get(hash.toString('hex'))
-    if (known) return known
-    const token = older.map(one => contents.tokens.get(one.toString('hex'))).find(found => found !== undefined)
-    if (token && isValid(token)) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
-    return token
+    const hashes = keyedHashes(keys, 'token', sent)
+    const [token, ...others] = hashes.flatMap(one => contents.tokens.get(one.toString('hex')) ?? [])
+    if (!token || others.length === 0) {
+      const [hash, ...older] = hashes
+      if (token && isValid(token) && !contents.tokens.has(hash.toString('hex')))
+        rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
+      return token
+    }
+    const rows = [token, ...others]
+    const ended = rows.find(one => !isValid(one))
+    if (!ended) {
+      const ends = rows.flatMap(({ revokedAt }) => revokedAt ?? [])
+      const entities = [...new Set(rows.flatMap(row => row.entities))]
+      return { ...token, entities, revokedAt: ends.length > 0 ? Math.min(...ends) : null }
+    }
+    const left = rows.filter(isValid).map(({ id }) => id)
+    if (left.length > 0) endTokens(database.work, left, ended.id).catch(onError)
+    return ended
   }
   const find = (sent: string): Token | undefined => {
     const token = findHashed(sent)

@@ -192,6 +192,14 @@ export async function revokeToken(db: Connection, id: string, now: number): Prom
   return rows[0]?.entityId
 }
 
+/** Other rows of a credential end when that of this id did. */
+export async function endTokens(db: Connection, ids: readonly string[], endedId: string): Promise<void> {
+  await db.query(
+    `update access_tokens t set revoked_at = least(t.revoked_at, ended.revoked_at) from access_tokens ended where ended.id = $2 and t.id = any ($1)`,
+    [ids, endedId],
+  )
+}
+
 /** Gives a token an end, now or later. False when it has one already. */
 export async function endToken(db: Connection, id: string, at: number): Promise<boolean> {
   const { rowCount } = await db.query('update access_tokens set revoked_at = $2 where id = $1 and revoked_at is null', [

@@ -1,6 +1,7 @@
 // Proofs of the keys in the database, a keyed value for each, never a key; and sealed records, wherever they stand, by the key that they need.
 
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
+import { servedHere } from '../platform/database/elsewhere.ts'
 
 /**
  * `made_at`: since when the key is written with here; null where that is not known, or where only rows that came from another database were. `written_at`: when somebody
@@ -134,7 +135,7 @@ export async function countSealed(db: Connection, { table, sealed }: SealedPlace
   return new Map(rows.map(({ key, count }) => [key, count]))
 }
 
-/** The next records after a row that need another key than one, in the order of their rows. */
+/** The next records after a row that need another key than one, in the order of their rows; none of merchants who are served elsewhere. */
 export async function sealedOtherwise(
   db: Connection,
   { table, owner = 'merchant_id', id, sealed }: SealedPlace,
@@ -144,7 +145,7 @@ export async function sealedOtherwise(
 ): Promise<SealedRow[]> {
   const { rows } = await db.query<SealedRow>(
     `select ${owner} as "merchantId", ${id} as id, ${sealed} as sealed from ${table}
-      where (${owner}, ${id}) > ($1, $2) and ${sealed} is not null and ${keyOf(sealed)} <> $3 order by ${owner}, ${id} limit $4`,
+      where (${owner}, ${id}) > ($1, $2) and ${sealed} is not null and ${keyOf(sealed)} <> $3 and ${servedHere(owner)} order by ${owner}, ${id} limit $4`,
     [after.merchantId, after.id, key, limit],
   )
   return rows

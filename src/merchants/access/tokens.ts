@@ -8,7 +8,7 @@ import { type Connection, inTransaction } from '../../platform/database/connect.
 import { lockCounted } from '../../platform/database/locks.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { type Keys, keyedHashes } from '../../vault/keys.ts'
-import { announceChange, endToken, readEntities, readTokens, revokeToken, saveToken } from '../store.ts'
+import { announceChange, endToken, isValidAt, readEntities, readTokens, revokeToken, saveToken, type TokenRow } from '../store.ts'
 import { legacyParts } from './legacy.ts'
 import { routeHash } from './route.ts'
 import { bitsOfChance, tokenBits } from './secretStrength.ts'
@@ -35,6 +35,21 @@ export const revokeByHand = (pool: pg.Pool, recorder: Recorder, id: string): Pro
     await record(db, recorder, [{ action: 'tokenRevoked', entityId, subject: id }])
     return true
   })
+
+/**
+ * Of these tokens those that are valid and may be one that was ended: they act for one of the same entities under the same label, and have no hash by which they could be
+ * told from it, as a user id with password that came last under another lookup key.
+ */
+export function mayBeEnded(tokens: readonly TokenRow[], ended: readonly TokenRow[], now: number): TokenRow[] {
+  const isTold = (one: TokenRow, other: TokenRow) =>
+    one.lookupKey === other.lookupKey || (one.routeHash !== null && other.routeHash !== null)
+  return tokens.filter(
+    token =>
+      isValidAt(token, now) &&
+      !ended.some(one => isTold(one, token)) &&
+      ended.some(one => one.label === token.label && one.entities.some(id => token.entities.includes(id))),
+  )
+}
 
 const chanceBytes = 32
 

@@ -2,8 +2,18 @@
 // than it. They stay where they are, and are in the other cell too.
 
 import pg from 'pg'
+import { mayBeEnded } from '../../merchants/access/tokens.ts'
 import { severalPsps } from '../../merchants/seed.ts'
-import { announceChange, lockTree, readBelow, readLineage, readPsps } from '../../merchants/store.ts'
+import {
+  announceChange,
+  isValidAt,
+  lockTree,
+  readBelow,
+  readLineage,
+  readPsps,
+  readTokens,
+  type TokenRow,
+} from '../../merchants/store.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { isUnavailable } from '../../platform/database/errors.ts'
 import { OperatorError } from '../../platform/errors.ts'
@@ -12,11 +22,14 @@ import { readProofs } from '../../vault/store.ts'
 import type { MoveEnds, MoveSide } from './move.ts'
 import { holdMove, type Move } from './store.ts'
 
+/** `differing`: so many entries of lists for the risk check differ. `unsure`: tokens that may be one which was revoked here. */
+export type AroundCopied = { readonly differing: number; readonly unsure: readonly Pick<TokenRow, 'id' | 'label'>[] }
+
 /**
  * Copies what the merchant has together with others. A token that is revoked meanwhile is revoked after this in both cells, or is found revoked: whoever
- * revokes it waits until it is there. Returns how many entries of lists for the risk check differ.
+ * revokes it waits until it is there.
  */
-export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
+export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<AroundCopied> {
   const names = await namesAround(source, merchantId)
   try {
     await bringKeys(source, target)
@@ -25,7 +38,16 @@ export async function copyAround({ source, target, merchantId }: MoveEnds, move:
         await takeTurn(from, to)
         const differing = await writeAround(to, move, await readAround(from, ...names))
         await announceChange(to)
-        return differing
+        const tokens = await readTokens(to, { entities: names.flat() })
+        const now = target.clock.real()
+        return {
+          differing,
+          unsure: mayBeEnded(
+            tokens,
+            tokens.filter(token => !isValidAt(token, now)),
+            now,
+          ),
+        }
       }),
     )
   } catch (error) {

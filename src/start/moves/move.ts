@@ -296,7 +296,7 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   const taken = await accountsTaken(source, parts.target, merchantId)
   if (taken.length > 0) throw new OperatorError(taken.join('\n'))
   const { written, counted } = await copyAll(parts, tables, move, true)
-  const differing = await copyAround(parts, move)
+  const { differing, unsure } = await copyAround(parts, move)
   const reasons = [
     ...(await reasonsToStay(database.work, merchantId)),
     ...(await groupsThatDiffer(source, parts.target, merchantId)),
@@ -308,6 +308,11 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
     tell(
       'compared',
       `${differing} entries for the risk check of its division or psp differ, and other merchants of ${parts.target.name} use them: they stay.`,
+    )
+  for (const { id, label } of unsure)
+    tell(
+      'compared',
+      `Token ${id} (${label}) may be one that was revoked in ${parts.target.name}, under another lookup key: if it is, \`tollgate revoke ${id}\` there revokes it.`,
     )
   return counted
 }
