@@ -106,15 +106,9 @@ test('a move to a cell where a process runs that does not hold the keys is refus
   await assert.rejects(moveMerchant(parts(later)), why)
   for (const { gateway } of [one, two]) assert.equal(await readMove(gateway.pool, later.id), undefined)
 
-  const restarted = Date.now()
   await two.gateway.restart(holding)
-  const toldSince = async (since: number, { gateway }: TestCell) =>
-    (await readProofs(gateway.pool)).some(({ name, written_at }) => name === oldNames[0] && (written_at ?? 0) >= since)
-  await eventually(() => toldSince(restarted, two), 'it is told that somebody writes')
-  await eventually(() => toldSince(1, one), 'there too')
-  const writtenAt = Date.now() - 5000
+  const writtenAt = Date.now() + 60_000 // after whatever the gateways themselves say
   await one.gateway.pool.query('update key_checks set written_at = $1', [new Date(writtenAt)])
-  await two.gateway.pool.query(`update key_checks set written_at = written_at - interval '1 hour'`)
   await moveMerchant(parts(merchant))
   for (const { written_at } of await readProofs(two.gateway.pool))
     assert.equal(written_at, writtenAt, 'what came was written then, whoever wrote here')
