@@ -158,6 +158,17 @@ it('a report of chargebacks, each line that became one, and the whole', async ()
       [`${me} fileImported`, { ...file, noted: 0, recorded: 1, known: 0, refused: 1, begun: rows[0]!.sequence }],
     ],
   )
+
+  const broken = join(folder, 'broken.csv')
+  writeFileSync(broken, 'hello')
+  const read = await tollgate('chargebacks', 'import', broken)
+  const why = 'it does not begin with the heading that docs/reference/chargeback-report.md shows'
+  assert.deepEqual([read.code, read.out], [1, `Nothing of ${broken} was read: ${why}.\n`])
+  const [refused] = await told()
+  assert.deepEqual(
+    [whoDid(refused!), refused!.result, refused!.details],
+    [`${me} fileImported`, 'refused', { what: 'chargebacks', name: 'broken.csv', why }],
+  )
 })
 
 it('a payment and what followed, by the token that asked for each', async () => {

@@ -373,6 +373,13 @@ it('a process that is killed while it tells a day leaves one that says the same 
   writeFileSync(path, `${heading}\n${yesterday},423931,TERM0001,000001,699900000001,D,9200,978\nTOTAL,1,9200\n`)
   const wrong = await commandLine(environment, 'acquirers', 'reconcile', '--file', path)
   assert.deepEqual([wrong.code, /Nothing of .* was read: line 2 is of the acquirer 423931/.test(wrong.out)], [1, true])
+  const { rows } = await commandLine(environment, 'audit', '--json').then(({ stdout }) => JSON.parse(stdout))
+  assert.deepEqual(
+    rows
+      .filter(({ result }: { result: string }) => result === 'refused')
+      .map(({ details }: { details: { what: string } }) => details.what),
+    ['settlement'],
+  )
   assert.equal((await commandLine(environment, 'acquirers', 'reconcile', '--day', '2026-02-30')).code, 2)
   assert.equal((await commandLine(environment, 'acquirers', 'reconcile', '--acquirer', 'south')).code, 1)
 })

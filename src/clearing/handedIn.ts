@@ -37,12 +37,12 @@ export const tellRefused = (
 
 const text = (bytes: Buffer): string => bytes.toString('utf8')
 
+export const noHeading = 'it does not begin with the heading that docs/reference/chargeback-report.md shows'
+
 const chargebacks: HandedInKind = {
   what: 'chargebacks',
   read: async (parts, name, bytes, tell) =>
-    (await importFile(parts, chargebackReports, name, text(bytes), tell)) ?? {
-      broken: 'it does not begin with the heading that docs/reference/chargeback-report.md shows',
-    },
+    (await importFile(parts, chargebackReports, name, text(bytes), tell)) ?? { broken: noHeading },
 }
 
 export function handedInKinds({ slipAccounts, acquirers }: Pick<HandedInParts, 'slipAccounts' | 'acquirers'>): HandedInKind[] {

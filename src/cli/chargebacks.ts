@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import { chargebackReports, findNamed, mismatches } from '../clearing/chargebacks/chargebacks.ts'
+import { noHeading, tellRefused } from '../clearing/handedIn.ts'
 import { importFile } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
 import { areHeld } from '../platform/database/elsewhere.ts'
@@ -26,7 +27,10 @@ export default (program: Command): void => {
         const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
         const parts = { ...opened, build: buildNumber() }
         const counts = await importFile(parts, chargebackReports, fileName(opened, file), readText(file), tell)
-        if (!counts) return refuseHeading(file)
+        if (!counts) {
+          await tellRefused(parts, { what: 'chargebacks', name: fileName(opened, file), why: noHeading })
+          return refuseHeading(file)
+        }
         const { recorded, known, refused } = counts
         const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
         show(options, { recorded, known, refused, lines }, () => sums)
@@ -38,8 +42,7 @@ export default (program: Command): void => {
 
 type ImportWords = ReadOptions & { readonly cells?: string }
 
-const refuseHeading = (file: string): never =>
-  refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
+const refuseHeading = (file: string): never => refuseCommand(`Nothing of ${file} was read: ${noHeading}.`)
 
 /** Every cell is asked which payments it has before any records a line: one that names payments in two cells is no cell's. */
 async function importOverCells(file: string, cellsFile: string, options: ReadOptions): Promise<void> {

@@ -1,11 +1,13 @@
 // Files of acquirers on the command line: whose they are, and what became of each line.
 
+import { type HandedInKind, tellRefused } from '../clearing/handedIn.ts'
 import type { LineResult } from '../clearing/import.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { visible } from '../platform/errors.ts'
 import { readAcquirers, sandboxAcquirer } from '../start/acquirers.ts'
 import type { Config } from '../start/config.ts'
-import { refuseCommand, refuseWords } from './open.ts'
+import { fileName } from './freeText.ts'
+import { type CommandParts, refuseCommand, refuseWords } from './open.ts'
 
 export type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
 
@@ -18,6 +20,15 @@ export function collectLines(say: (line: FileLineText) => void = () => {}) {
     say(said)
   }
   return { lines, tell }
+}
+
+/** Nothing of a file counts: the audit tells who brought it, as of one that counts. */
+export async function refuseFile(
+  opened: CommandParts,
+  { what, of, file, why }: Pick<HandedInKind, 'what' | 'of'> & { readonly file: string; readonly why: string },
+): Promise<never> {
+  await tellRefused(opened, { what, ...(of !== undefined && { of }), name: fileName(opened, file), why })
+  return refuseCommand(`Nothing of ${file} was read: ${why}.`)
 }
 
 export const lineText = ({ line, outcome, text }: FileLineText): string => `line ${line}  ${outcome}  ${visible(text)}\n`
