@@ -5,7 +5,7 @@ import { acceptByHand, importAcknowledgement } from '../clearing/captures/acknow
 import { countUnfiled, findFiles, findWaitingCaptures } from '../clearing/captures/store.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { amountText } from '../contract/amounts.ts'
-import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne, refuseFile } from './files.ts'
+import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne, refuseBroken } from './files.ts'
 import { fileName, freeText } from './freeText.ts'
 import { type CommandParts, looksLikeId, readText, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -132,6 +132,6 @@ async function acknowledge(
   const { lines, tell } = collectLines()
   const acquirer = { name, acquirerId: account.acquirerId, rules: dialect.captures }
   const report = await importAcknowledgement(opened, acquirer, fileName(opened, file), readText(file), tell)
-  if ('broken' in report) return refuseFile(opened, { what: 'acknowledgement', of: name, file, why: report.broken })
+  if ('broken' in report) return refuseBroken(opened, { what: 'acknowledgement', of: name, file, why: report.broken })
   return { missing: report.missing, lines }
 }

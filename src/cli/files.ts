@@ -23,7 +23,7 @@ export function collectLines(say: (line: FileLineText) => void = () => {}) {
 }
 
 /** Nothing of a file counts: the audit tells who brought it, as of one that counts. */
-export async function refuseFile(
+export async function refuseBroken(
   opened: CommandParts,
   { what, of, file, why }: Pick<HandedInKind, 'what' | 'of'> & { readonly file: string; readonly why: string },
 ): Promise<never> {

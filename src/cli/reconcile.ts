@@ -8,7 +8,7 @@ import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { netOf } from '../connectors/cards/iso8583/totals.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
-import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne, refuseFile } from './files.ts'
+import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne, refuseBroken } from './files.ts'
 import { fileName } from './freeText.ts'
 import { type CommandParts, readDate, readText, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
@@ -61,7 +61,7 @@ async function readFile(
   }
   const { lines, tell } = collectLines()
   const report = await importSettlement(opened, acquirer, fileName(opened, file), readText(file), tell)
-  if ('broken' in report) return refuseFile(opened, { what: 'settlement', of: name, file, why: report.broken })
+  if ('broken' in report) return refuseBroken(opened, { what: 'settlement', of: name, file, why: report.broken })
   return { day: report.day, lines }
 }
 

@@ -12,7 +12,7 @@ import { findTransfer, findTransfers, type TransferRow } from '../payments/trans
 import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
-import { collectLines, linesText, refuseFile } from './files.ts'
+import { collectLines, linesText, refuseBroken } from './files.ts'
 import { fileName, freeText } from './freeText.ts'
 import {
   type CommandParts,
@@ -119,7 +119,7 @@ export default (program: Command): void => {
         const bytes = await readBytes(file, returnBytesMost)
         const how = { sameNumber: options.sameNumber === true }
         const report = await importTransferReturn(partsOf(opened), account, fileName(opened, file), bytes, tell, how)
-        if ('broken' in report) return refuseFile(opened, { what: 'return', of: account.name, file, why: report.broken })
+        if ('broken' in report) return refuseBroken(opened, { what: 'return', of: account.name, file, why: report.broken })
         show(options, { lines }, () => linesText(lines))
         if (report.refused > 0) process.exitCode = 1
       }),
