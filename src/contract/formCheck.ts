@@ -15,7 +15,6 @@ import { limits } from './limits.ts'
 import type { Values } from './parameters/table.ts'
 import { type Group, lookup, type NamedParameter } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
-import { isTaxNumber } from './taxId.ts'
 
 /** One wrong parameter, as an answer lists it. The value is left out where it is secret, missing, or may hold a card number. */
 export type ParameterError = { readonly name: string; readonly value?: string; readonly message: string }
@@ -127,9 +126,9 @@ function withoutCardNumber(
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
-  if (parameter.taxIdsAt?.includes(String(path.at(-1))) && isTaxNumber(value)) return asSent
   const key = parameter.key && String(path.at(-1))
-  const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands) }
+  const own = key === parameter.ownNumbers?.at ? parameter.ownNumbers?.kinds : undefined
+  const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands, own) }
   if (masked.name === name && masked.value === value) return asSent
   const isIdentifier = parameter.cardNumbers === 'byChance'
   const treatment = isIdentifier ? cardNumbers.inIdentifiers : cardNumbers.inTexts
