@@ -126,6 +126,12 @@ export function beginningOf(text: string, most: number): string {
   return digits < 0 ? beginning : beginning.slice(0, lettered + digits)
 }
 
+/** What is kept of what another server wrote: masked, with so much more of it that a number is known which is cut. `isWhole`: nothing more would have come. */
+export function writtenBeginning(text: string, most: number, isWhole = true): string {
+  const read = isWhole ? text : `${text}…`
+  return beginningOf(maskCardNumbers(beginningOf(read, Math.min(text.length, 4 * most))), most)
+}
+
 /** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV. */
 export function shortenCards(text: string, brands: CardBrands): string {
   const shorten = (found: string) => {
