@@ -11,6 +11,7 @@ import {
   beginningOf,
   maskCardNumbers,
   maskKeyed,
+  maskKeyedCode,
   mayBeRepeated,
   shortenCards,
   withoutNumber,
@@ -231,6 +232,9 @@ describe('what is a card number', () => {
       'cvv       number      '.repeat(6000),
       `${number} ${'security code is '.repeat(7000)}`,
       `${number} ${'05/34 '.repeat(20_000)}`,
+      `${number} ${'0534 '.repeat(24_000)}`,
+      `${number} ${'1234    1'.repeat(14_000)}`,
+      `${number} ${'cvv        is        code        '.repeat(4000)}`,
     ]) {
       const { user } = process.cpuUsage()
       mask(text)
@@ -289,7 +293,15 @@ describe('what is a CVV', () => {
     ['the cvv is 942', 'the cvv is xxx'],
     ['cvv%20942', 'cvv xxx'],
     ['cvv ٩٤٢', 'cvv xxx'],
-    [`cvv${'-'.repeat(9)}942`, `cvv${'-'.repeat(9)}xxx`],
+    [`cvv${'-'.repeat(8)}942`, `cvv${'-'.repeat(8)}xxx`],
+    ['cvc2 942', 'cvc2 xxx'],
+    ['CVC-2: 9421', 'CVC-2: xxxx'],
+    ['cvv 2 942', 'cvv 2 xxx'],
+    ['cvv2942', 'cvvxxxx'],
+    ['cvv 9421', 'cvv xxxx'],
+    ['CVV/CVC: 942', 'CVV/CVC: xxx'],
+    ['CVC/CVV 942', 'CVC/CVV xxx'],
+    ['the cvv code is 942', 'the cvv code is xxx'],
   ] as const)
     test(`${text}: by a name that means nothing else`, () => {
       assert.equal(mask(text), masked)
@@ -307,10 +319,43 @@ describe('what is a CVV', () => {
         assert.equal(shortenCards(text, standardBrands).includes('942'), !is, text)
       }
     })
+  test('beside a card number a name keeps no digit of the code for itself', () => {
+    for (const name of ['CVC', 'cvn', 'cvv'])
+      for (const [text, code] of [
+        [`${number} ${name} 2942`, 'xxxx'],
+        [`${number} ${name}2942`, 'xxxx'],
+        [`${number} ${name}2 942`, 'xxx'],
+      ] as const) {
+        assert.ok(mask(text).endsWith(code) && !mask(text).includes('942'), mask(text))
+      }
+    assert.equal(mask(`${number} CAV2942`), 'xxxxxxxxxxxx1486 CAV2xxx')
+  })
   test('three or four digits behind number, month and year are one, without a name', () => {
-    for (const text of [`${beside} 942`, `${number}|05|34|942`, `${number};12/2034;942`])
-      assert.match(mask(text), /1486\D+\d{2}\D\d{2,4}\Wxxx$/)
-    for (const text of [`${number} 942`, '05/34 942', `${number} 13/34 942`]) assert.ok(mask(text).includes('942'), text)
+    for (const text of [
+      `${beside} 942`,
+      `${number}|05|34|942`,
+      `${number};12/2034;942`,
+      `${number}, valid until 05/34, 942`,
+      `${number} 0534 942`,
+      `${number}:0534:942`,
+      `${number};052034;942`,
+      `${number} 5/34 942`,
+      `${number} 9-2034 942`,
+      '4539 5787 6362 1486, 12 34 942',
+    ])
+      for (const hidden of [mask(text), shortenCards(text, standardBrands), maskKeyedCode(undefined, text, standardBrands)])
+        assert.match(hidden, /1486\D+\d{1,2}\D?\d{2,4}\W+(?:xxx|…)$/, text)
+    for (const text of [
+      `${number} 942`,
+      '05/34 942',
+      '0534 942',
+      `${number} 13/34 942`,
+      `${number} 0034 942`,
+      `${number}, valid until 5/34, 942`,
+      `${number} order 0534 942`,
+      `${number} 05/34 94221`,
+    ])
+      assert.ok(mask(text).includes('942'), text)
   })
   test('what stands on a magnetic stripe goes with the number', () => {
     for (const [text, masked] of [
@@ -318,6 +363,10 @@ describe('what is a CVV', () => {
       [`%B${number}^JONES/JANE^3405101000?`, '%Bxxxxxxxxxxxx1486^JONES/JANE^xxxxxxxxxx?'],
       [`${number}=3405101`, 'xxxxxxxxxxxx1486=xxxxxxx'],
       [`${number}=340510`, 'xxxxxxxxxxxx1486=340510'],
+      [`${number}D34051010000094200000`, 'xxxxxxxxxxxx1486Dxxxxxxxxxxxxxxxxxxxx'],
+      [`${number}d340510100000942F`, 'xxxxxxxxxxxx1486dxxxxxxxxxxxxxxxF'],
+      [`${number}D340510`, 'xxxxxxxxxxxx1486D340510'],
+      ['1234D34051010000000000000', '1234D34051010000000000000'],
       ['1234=34051010000000000000', '1234=34051010000000000000'],
     ] as const)
       assert.equal(mask(text), masked)
@@ -330,9 +379,16 @@ describe('what is a CVV', () => {
       'cvv 94212',
       'cvv checked, 942 left',
       'xcvv 942',
-      `cvv${'-'.repeat(10)}942`,
+      `cvv${'-'.repeat(9)}942`,
       'cvv 942nd',
       'CVC 9421 Turismo',
+      'CVC 2345 Turismo',
+      'CVC 21234',
+      'Pacote CVC 2100 EUR',
+      'CVC-2345-22',
+      'CVC2345',
+      'CVV 21234',
+      'cvv and cvc of 942 cards',
     ])
       assert.deepEqual([mask(text), shortenCards(text, standardBrands)], [text, text])
   })
