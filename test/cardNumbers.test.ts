@@ -490,6 +490,53 @@ describe('every row of the parameter table', () => {
   }
 })
 
+describe('an identifier that is kept', () => {
+  const check = formChecker(requests.payment)
+  const judged = (name: string, value: string, lenient: boolean, inIdentifiers: 'refuse' | 'mask' | 'keep' = 'keep') =>
+    check(readForm(new URLSearchParams([[name, value]]).toString()) as Form, lenient, { inTexts: 'refuse', inIdentifiers })
+  for (const [name, value, masked] of [
+    ['merchantTransactionId', `${number} 05/34 942`, `${number} 05/34 xxx`],
+    ['merchantInvoiceId', `${number} cvc 942`, `${number} cvc xxx`],
+    ['merchantTransactionId', 'order cvv 942 xx', 'order cvv xxx xx'],
+    ['notificationUrl', 'https://shop.example/?cvv=942', 'https://shop.example/?cvv=xxx'],
+    ['merchantInvoiceId', `${number}D34051010000094200000`, `${number}Dxxxxxxxxxxxxxxxxxxxx`],
+  ] as const)
+    test(`${value}: keeps no CVV: ${name} is refused by a strict channel, masked by a lenient one`, () => {
+      const strict = judged(name, value, false)
+      assert.deepEqual(
+        strict.errors.filter(error => error.name === name),
+        [{ name, message: 'must not hold a CVV' }],
+      )
+      assert.equal(valueNamed(strict.values, name), undefined)
+      const lenient = judged(name, value, true)
+      assert.deepEqual([valueNamed(lenient.values, name), lenient.numbered], [masked, [name]])
+      for (const isLenient of [true, false]) {
+        assert.ok(judged(name, value, isLenient, 'refuse').errors.some(error => error.name === name))
+        assert.equal(mask(valueNamed(judged(name, value, isLenient, 'mask').values, name)!), mask(masked))
+      }
+    })
+  for (const [name, value] of [
+    ['merchantTransactionId', number],
+    ['merchantTransactionId', `order ${number} of 942`],
+    ['merchantInvoiceId', '4539-5787-6362-1486'],
+    ['customer.phone', `+${number}`],
+    ['notificationUrl', `https://shop.example/${number}?year=2034&n=942`],
+  ] as const)
+    test(`${value}: stays as it is in ${name}, with a warning`, () => {
+      for (const lenient of [true, false]) {
+        const { errors, values, numbered } = judged(name, value, lenient)
+        assert.deepEqual([errors.filter(error => error.name === name), valueNamed(values, name), numbered], [[], value, [name]])
+      }
+    })
+  for (const value of ['CVC-2345-22', 'order 942', '05/34 942', '4539578763621487 cvc 942', 'cvv2 94 x'])
+    test(`${value}: stays as it is, and nothing is said`, () => {
+      for (const lenient of [true, false]) {
+        const { values, numbered } = judged('merchantTransactionId', value, lenient)
+        assert.deepEqual([valueNamed(values, 'merchantTransactionId'), numbered], [value, []])
+      }
+    })
+})
+
 describe('numbers with check digits of their own, where they belong', () => {
   const check = formChecker(requests.payment)
   const memo = 'merchantMemo'
@@ -829,6 +876,18 @@ describe('through the interface', () => {
     assert.equal(found.body.payments.length, 1, 'it is found by it')
     const masked = await gateway.pay({ ...ids, entityId: masking })
     assert.equal(masked.body.merchantTransactionId, 'xxxxxxxxxxxx1486')
+    const coded = { merchantTransactionId: `${number} 05/34 9417`, merchantInvoiceId: 'invoice cvv 9417' }
+    const strict = await gateway.pay(coded)
+    assert.deepEqual(
+      strict.body.result.parameterErrors,
+      Object.keys(coded).map(name => ({ name, message: 'must not hold a CVV' })),
+    )
+    const lenient = await gateway.pay({ ...coded, entityId: sandbox.lenientEntityId })
+    assert.deepEqual(
+      [lenient.status, lenient.body.merchantTransactionId, lenient.body.merchantInvoiceId],
+      [200, `${number} 05/34 xxxx`, 'invoice cvv xxxx'],
+    )
+    assert.ok(!/(?:34|cvv) 9417/.test(await stored()))
     const refused = await gateway.pay({ ...ids, entityId: strictIdentifiers })
     assert.deepEqual(
       refused.body.result.parameterErrors.map(({ name }: { name: string }) => name),

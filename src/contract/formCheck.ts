@@ -117,9 +117,9 @@ function take(judge: Judge, row: NamedParameter, sent: string): void {
   known.set(kept.row.name, kept.row)
 }
 
-/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that no text keeps one. */
+/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that none is kept. */
 function withoutCardNumber(
-  { cardNumbers, brands, errors, numbered }: Judge,
+  { cardNumbers, brands, errors, numbered, lenient }: Judge,
   row: NamedParameter,
   value: string,
 ): { readonly row: NamedParameter; readonly value: string } | undefined {
@@ -130,15 +130,20 @@ function withoutCardNumber(
   const own = key === parameter.ownNumbers?.at ? parameter.ownNumbers?.kinds : undefined
   const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands, own) }
   if (masked.name === name && masked.value === value) return asSent
+  const refuse = (what: string): undefined => {
+    errors.push({ name: masked.name, message: `must not hold a ${what}` })
+  }
   const isIdentifier = parameter.cardNumbers === 'byChance'
   const treatment = isIdentifier ? cardNumbers.inIdentifiers : cardNumbers.inTexts
-  if (treatment === 'refuse') {
-    const what = mayHoldCardNumber(name) || mayHoldCardNumber(value) ? 'card number' : 'CVV'
-    errors.push({ name: masked.name, message: `must not hold a ${what}` })
-    return undefined
+  if (treatment === 'refuse') return refuse(mayHoldCardNumber(name) || mayHoldCardNumber(value) ? 'card number' : 'CVV')
+  if (treatment === 'keep') {
+    const withoutCode = maskKeyedCode(key, value, brands, own)
+    // Nobody finds anything by an identifier that was changed: only a lenient channel changes one.
+    if (isIdentifier && !lenient && withoutCode !== value) return refuse('CVV')
+    numbered.push(row.row)
+    return { row, value: withoutCode }
   }
   numbered.push(row.row)
-  if (treatment === 'keep') return isIdentifier ? asSent : { row, value: maskKeyedCode(key, value, brands) }
   const maskedPath = key === undefined ? path : path.with(-1, maskCardNumbers(key, brands))
   return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }
