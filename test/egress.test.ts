@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo, BlockList, createServer } from 'node:net'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
@@ -306,10 +306,65 @@ test('an answer whose body is still open when the time of the call is over has c
 test('what a receiver writes is kept printable', async () => {
   const port = await serving((_, response) => response.end('a\u0000b\u001b[31m\n'))
   assert.equal((await call(port)).answer, 'a\ufffdb\ufffd[31m\n')
-  const card = await serving((_, response) => response.end('4200000000000000'))
-  assert.equal((await call(card)).answer, '[card number]')
-  const cut = await serving((_, response) => response.end('ok 4200000000000000'))
-  assert.equal((await call(cut)).answer, 'ok ')
+})
+
+describe('of what a receiver writes no card number and no CVV is kept', () => {
+  const card = '4539578763621486'
+  const calling = async (answer: http.RequestListener) =>
+    caller(systemClock, sandboxed, resolve, undefined, { seconds: 20, answerBytes: 512, bodySeconds: 0.3 })({
+      method: 'POST',
+      url: `http://127.0.0.1:${await serving(answer)}/`,
+      headers: {},
+      body: 'x',
+    })
+  for (const [said, kept] of [
+    [card, 'xxxxxxxxxxxx1486'],
+    [`refused card ${card} cvv 987`, 'refused card xxxxxxxxxxxx1486 cvv xxx'],
+    [`{"number":"4539 5787 6362 1486","cvc":"987"}`, '{"number":"xxxx xxxx xxxx 1486","cvc":"xxx"}'],
+    ['<p>cvv: 987</p>', '<p>cvv: xxx</p>'],
+    ['order 4539578763621487, CVC 9421', 'order 4539578763621487, CVC 9421'],
+    ['<h1>Error 500</h1>', '<h1>Error 500</h1>'],
+  ] as const)
+    for (const status of [200, 500])
+      test(`${status}: ${said}`, async () => {
+        assert.equal((await calling((_, response) => response.writeHead(status).end(said))).answer, kept)
+      })
+
+  test('a number is known wherever the answer is cut', async () => {
+    // It begins where the last bytes that are kept end, crosses that place, ends there, and stands before and behind it.
+    for (let before = 490; before <= 515; before++) {
+      const kept = (
+        await calling((_, response) => response.end(`${'é'.repeat(100)}${'a'.repeat(before - 100)} ${card} and more`))
+      ).answer
+      assert.equal(kept, `${'é'.repeat(100)}${'a'.repeat(before - 100)} xxxxxxxxxxxx1486 and more`.slice(0, kept.length))
+      assert.ok(kept.length > 480 && kept.length <= 512)
+    }
+  })
+
+  test('so it is where the receiver goes no further, or has not yet', async () => {
+    for (const sent of [8, 15]) {
+      const stalled = await calling((_, response) => void response.write(`refused ${card.slice(0, sent)}`))
+      assert.equal(stalled.answer, 'refused ')
+      const lost = await calling((_, response) => response.write(`refused ${card.slice(0, sent)}`, () => response.destroy()))
+      assert.equal(lost.answer, 'refused ')
+    }
+    const halves = await calling((_, response) => {
+      response.write(`${'a'.repeat(500)} ${card.slice(0, 11)}`, () =>
+        setTimeout(() => response.end(`${card.slice(11)} there`), 50),
+      )
+    })
+    assert.equal(halves.answer, `${'a'.repeat(500)} xxxxxxxxxxx`)
+    const whole = await calling((_, response) => response.end('order 453957876'))
+    assert.equal(whole.answer, 'order 453957876', 'what ends by itself is whole')
+  })
+
+  test('a long hostile answer costs milliseconds', async () => {
+    for (const text of ['4 2 '.repeat(250_00), '%2542%2530%34'.repeat(8000), '<4'.repeat(50_000)]) {
+      const { user } = process.cpuUsage()
+      await calling((_, response) => response.end(text))
+      assert.ok(process.cpuUsage().user - user < 400_000, text.slice(0, 5))
+    }
+  })
 })
 
 async function serving(answer: http.RequestListener): Promise<number> {

@@ -1,6 +1,9 @@
 // What people do in the back office, and what becomes of it: cases, webhooks, settings, tokens, people, the audit.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { changeEntity, makeEntity, settingsOf, settingsText } from '../src/merchants/change.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
@@ -164,6 +167,79 @@ test('a webhook is made, its secret shown once; it is activated, told, rotated, 
     assert.equal((await developer.ask(path)).status, 404)
   } finally {
     await receiver.close()
+  }
+})
+
+test('a webhook is called at the address that was typed, whatever passes for a card number in it; pages shorten it', async () => {
+  const receiver = await startReceiver()
+  try {
+    const developer = await signedIn(gateway, 'developer', [sandbox.merchantId])
+    for (const [address, shown] of [
+      ['/hook/4539578763621486/in', '/hook/453957…1486/in'],
+      ['/in?shop=4539578763621486&amp=1', '/in?shop=453957…1486'],
+      ['/cvv/2024/x', '/cvv/…/x'],
+      ['/hook/4539578763621487/in', '/hook/4539578763621487/in'],
+      ['/a%20b/%63', '/a%20b/%63'],
+    ] as const) {
+      const url = `${receiver.url}${address}`
+      const made = await developer.post('/office/webhooks', { url, entity: sandbox.merchantId, wrapper: 'plain' })
+      const path = linkIn(made, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/)
+      const { rows } = await gateway.pool.query('select url from endpoints where id = $1', [path.split('/').at(-1)])
+      assert.equal(rows[0].url, url)
+      const activated = await developer.post(`${path}/activate`)
+      assert.equal(receiver.received.at(-1)!.path, address)
+      const { body } = await gateway.pay()
+      await eventually(
+        async () => receiver.received.some(one => one.path === address && one.text.includes(body.id)),
+        'it is told',
+      )
+      const pages = [
+        made,
+        activated,
+        await developer.ask(path),
+        await developer.ask('/office/webhooks'),
+        await finance.ask(`/office/payments/${sandbox.merchantId}/${body.id}`),
+      ]
+      for (const { text } of pages) {
+        assert.ok(decode(text).includes(shown), shown)
+        assert.ok(!text.includes('4539578763621486') && !text.includes('/cvv/2024'))
+      }
+      await developer.post(`${path}/delete`)
+    }
+    const { rows } = await gateway.pool.query<{ details: string }>('select details::text as details from audit')
+    assert.ok(!rows.some(({ details }) => details.includes('4539578763621486')))
+    const wrong = await developer.post('/office/webhooks', { url: 'ftp://x/4539578763621486', entity: sandbox.merchantId })
+    assert.equal(wrong.status, 400)
+    assert.ok(wrong.text.includes('value="ftp://x/4539578763621486"'), 'who typed it may mend it')
+  } finally {
+    await receiver.close()
+  }
+})
+
+test('what a receiver answers is kept and shown without card numbers and CVVs', async () => {
+  const said = 'refused card 4539578763621486 cvv 987'
+  const kept = 'refused card xxxxxxxxxxxx1486 cvv xxx'
+  const server = createServer((_, response) => response.writeHead(500).end(said)).listen(0, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const developer = await signedIn(gateway, 'developer', [sandbox.merchantId])
+    const made = await developer.post('/office/webhooks', { url, entity: sandbox.merchantId })
+    const path = linkIn(made, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/)
+    const { body } = await gateway.pay({ notificationUrl: `${url}?of=4539578763621486` })
+    const attempts = async () =>
+      (await gateway.pool.query<{ answer: string }>('select answer from delivery_attempts where status = 500')).rows
+    await eventually(async () => (await attempts()).length > 0, 'it was told')
+    assert.deepEqual([...new Set((await attempts()).map(({ answer }) => answer))], [kept])
+    const pages = [
+      await developer.post(`${path}/test`),
+      await developer.post(`${path}/activate`),
+      await finance.ask(`/office/payments/${sandbox.merchantId}/${body.id}`),
+    ]
+    for (const { text } of pages)
+      assert.ok(text.includes(kept) && !/4539578763621486|987/.test(text.slice(text.indexOf('<main'))), text)
+  } finally {
+    server.close()
   }
 })
 

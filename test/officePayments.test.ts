@@ -114,6 +114,40 @@ describe('the box', () => {
     }
   })
 
+  it('finds by an order number as it was typed, though it passes for the number of a card, and no address holds it', async () => {
+    const paid = async (fields: Record<string, string>) => (await gateway.pay(fields)).body.id as string
+    const [order, invoice, named, twice] = [
+      '4539578763621486',
+      'INV-4539-5787-6362-1486',
+      'order/374245455400126/x',
+      '6759649826438453',
+    ]
+    for (const [fields, text] of [
+      [{ merchantTransactionId: order }, order],
+      [{ merchantInvoiceId: invoice }, invoice],
+      [{ merchantTransactionId: named }, named],
+      [{ merchantTransactionId: 'CVC-2345-22' }, undefined],
+    ] as const) {
+      const one = await paid(fields)
+      await allTaken()
+      if (text === undefined) {
+        const { location } = await finance.post('/office/payments', { q: 'CVC-2345-22' })
+        assert.ok((await finance.ask(location!)).text.includes(one))
+        continue
+      }
+      assert.equal((await finance.post('/office/payments', { q: ` ${text} ` })).location, pageOf(one), text)
+      const { location } = await stranger.post('/office/payments', { q: text })
+      assert.doesNotMatch(decodeURIComponent(location!).replace(/\D/g, ''), /\d{12}/)
+    }
+    const both = [await paid({ merchantTransactionId: twice }), await paid({ merchantInvoiceId: twice })]
+    await allTaken()
+    const list = await finance.post('/office/payments', { q: twice })
+    assert.equal(list.status, 200)
+    for (const one of both) assert.ok(list.text.includes(pageOf(one)))
+    assert.ok(!list.text.includes(`value="${twice}"`) && !list.text.includes(`q=${twice}`))
+    assert.doesNotMatch((await stranger.post('/office/payments', { q: twice })).location!, /\d{12}/)
+  })
+
   for (const q of ['jane@example.org', '92.00 VISA', '=SUM(A1:A9)', '****0000'])
     it(`finds by ${q}`, async () =>
       assert.ok((await finance.ask(`/office/payments?${new URLSearchParams({ q })}`)).text.includes(pageOf())))

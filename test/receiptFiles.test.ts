@@ -558,7 +558,13 @@ describe('a scheduled report', () => {
   it('is made in the office by its form, which names what is wrong, and only for those within reach', async () => {
     const admin = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
     const fields = { entity: sandbox.merchantId, report: 'settlement', every: 'month', form: 'csv', mode: 'internal' }
-    const where = { host: 'sftp.shop.example', port: '2222', user: 'tollgate', hostKey: server.hostKey, folder: '/in' }
+    const where = {
+      host: 'sftp.shop.example',
+      port: '2222',
+      user: 'tollgate',
+      hostKey: server.hostKey,
+      folder: '/in/4539578763621487',
+    }
     const wrong = await admin.post('/office/schedules', { ...fields, ...where, hostKey: 'abc', port: '99999' })
     assert.equal(wrong.status, 400)
     assert.ok(
@@ -566,14 +572,26 @@ describe('a scheduled report', () => {
         wrong.text.includes('hostKey must be') &&
         wrong.text.includes('value="sftp.shop.example"'),
     )
+    const number = '4539578763621486'
+    for (const [name, value] of [
+      ['user', `u${number}`],
+      ['user', 'cvv 942'],
+      ['folder', '/in/4539 5787 6362 1486'],
+      ['host', `${number}.shop.example`],
+    ] as const) {
+      const refused = await admin.post('/office/schedules', { ...fields, ...where, [name]: value })
+      assert.equal(refused.status, 400)
+      assert.ok(refused.text.includes(`${name} must not hold a card number or a CVV`), name)
+    }
+    assert.equal((await gateway.pool.query('select from report_schedules where ended_at is null')).rowCount, 0)
     assert.equal((await admin.post('/office/schedules', { ...fields, ...where, entity: sandbox.divisionId })).status, 404)
     assert.equal((await admin.post('/office/schedules', { ...fields, ...where })).location, '/office/schedules')
     const { rows } = await gateway.pool.query(
       `select s.settings, s.id, w.details from report_schedules s join due_work w on w.subject_id = s.id where s.ended_at is null`,
     )
     assert.deepEqual(
-      rows.map(({ settings: { host, port }, details }) => [host, port, details.day]),
-      [['sftp.shop.example', 2222, periodOf('month', now)]],
+      rows.map(({ settings: { host, port, folder }, details }) => [host, port, folder, details.day]),
+      [['sftp.shop.example', 2222, '/in/4539578763621487', periodOf('month', now)]],
     )
     const viewer = await signedIn(gateway, 'developer', [sandbox.merchantId], clock)
     assert.ok(!(await viewer.ask('/office/schedules')).text.includes('/end"'))

@@ -8,9 +8,11 @@ import { systemClock } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import type { FoundPayment } from '../src/reporting/search/found.ts'
 import { rebuildSearch, searchPayments } from '../src/reporting/search/search.ts'
-import { type SearchTerms, understand } from '../src/reporting/search/terms.ts'
+import { namedExactly, type SearchTerms, understand } from '../src/reporting/search/terms.ts'
 import { makeKeys } from '../src/vault/keys.ts'
+import { databaseUrl } from './support/database.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { manyCommands } from './support/process.ts'
 import { boleto } from './support/slips.ts'
 
 let gateway: TestGateway
@@ -109,6 +111,15 @@ describe('what somebody means', () => {
       assert.ok(meant.length < 40 && JSON.stringify(meant).length < 10_000)
     }
   })
+  it('is also a name as it was typed where that passes for a card number or a CVV, and only there', () => {
+    const [order, long] = ['4539578763621486', '4539-5787-6362-1486']
+    const names = (text: string) => [{ merchantTransactionId: text }, { invoice: text }]
+    assert.deepEqual(namedExactly(` ${order} `), [...names(order), { reference: order }, { slipNumber: order }])
+    assert.deepEqual(namedExactly(long), names(long))
+    assert.deepEqual(namedExactly('order cvv 942'), names('order cvv 942'))
+    for (const text of ['4539578763621487', 'CVC-2345-22', 'jane@example.org', '', '92.00'])
+      assert.deepEqual(namedExactly(text), [])
+  })
   it('never holds a card number', () => {
     for (const text of [
       '4200000000000000',
@@ -194,6 +205,22 @@ describe('a payment', () => {
     const renewed = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 3), Buffer.alloc(32, 2))
     const found = await searchPayments({ database, keys: renewed }, [sandbox.merchantId], [{ email: 'jane@example.org' }], 10)
     assert.ok(idsOf(found).includes(id))
+  })
+
+  it('is found by the command as its order number was typed, though it passes for the number of a card', async () => {
+    const commands = manyCommands({
+      DATABASE_URL: databaseUrl(gateway.connection),
+      SEAL_KEY: '01'.repeat(32),
+      LOOKUP_KEY: '02'.repeat(32),
+    })
+    try {
+      const { body } = await gateway.pay({ merchantTransactionId: '4539-5787-6362-1486' })
+      await allTaken()
+      const { stdout } = await commands.run('search', 'find', '4539-5787-6362-1486', '--json')
+      assert.deepEqual(idsOf(JSON.parse(stdout).payments), [body.id])
+    } finally {
+      commands.stop()
+    }
   })
 
   it('is searched without its e-mail address in clear', async () => {

@@ -96,8 +96,8 @@ describe('a seed file that cannot be', () => {
       'formOrigins must be a list.',
     ],
     [{ shopName: 'x'.repeat(65) }, 'shopName must be a text of 1 to 64 characters.'],
-    [{ shopName: 'Shop 4539 5787 6362 1486' }, 'shopName must not hold a card number.'],
-    [{ shopName: 'Shop ④⑤③⑨⑤⑦⑧⑦⑥③⑥②①④⑧⑥' }, 'shopName must not hold a card number.'],
+    [{ shopName: 'Shop 4539 5787 6362 1486' }, 'shopName must not hold a card number or a CVV.'],
+    [{ shopName: 'Shop ④⑤③⑨⑤⑦⑧⑦⑥③⑥②①④⑧⑥' }, 'shopName must not hold a card number or a CVV.'],
   ]
   for (const [settings, ...wanted] of cases) {
     it(`names ${wanted.join(' ')}`, () =>

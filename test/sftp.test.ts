@@ -400,6 +400,12 @@ describe('a hostile server', () => {
       await eventually(async () => server.connections() === 0, 'nothing is heard of it any more')
     })
 
+  it('that writes card data into what it says of an error is told of without it', async () => {
+    writeFileSync(inFolder('a'), 'a')
+    server.odd.set('OPEN', (channel, id) => channel.status(id, 4, `quota of 4539578763621486 cvv 942 ${'x'.repeat(400)}`))
+    await refused(use(readIt), /^opening a: quota of xxxxxxxxxxxx1486 cvv xxx x{200,300}$/, 'file')
+  })
+
   it('that does not say how long a file is gives none, and takes none', async () => {
     writeFileSync(inFolder('a'), 'a')
     server.odd.set('FSTAT', attributes)

@@ -14,10 +14,10 @@ import {
   slipBarcode,
 } from '../src/connectors/slips/banks/barcode.ts'
 import { dueDayOf, dueFactor } from '../src/connectors/slips/banks/dueFactor.ts'
-import { isClabe } from '../src/connectors/slips/clabe.ts'
 import { pixCode, pixSeal } from '../src/connectors/slips/pix.ts'
 import { isStoreReference, readStoreNumber, storeNumber, storeReference } from '../src/connectors/slips/storeNumber.ts'
 import { weightedSum, weightsTo } from '../src/contract/checkDigits.ts'
+import { isClabe } from '../src/contract/clabe.ts'
 import { readTaxId } from '../src/contract/taxId.ts'
 
 type Case = {

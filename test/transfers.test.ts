@@ -88,9 +88,14 @@ beforeEach(() => mkdirSync(files, { recursive: true }))
 const memo = 'João da Silva; 111.444.777-35; Itaú; 1234; 56789-0'
 const elsewhere = 'Ana Lima; 11.222.333/0001-81; Bradesco; 4321-x; 98765-P'
 
-async function receipt(amount = '100.00', brand = 'BOLETO', testMode = 'EXTERNAL'): Promise<string> {
+async function receipt(
+  amount = '100.00',
+  brand = 'BOLETO',
+  testMode = 'EXTERNAL',
+  entityId: string = sandbox.entityId,
+): Promise<string> {
   const fields: Fields = {
-    entityId: sandbox.entityId,
+    entityId,
     paymentType: 'PA',
     paymentBrand: brand,
     amount,
@@ -683,6 +688,20 @@ describe('what nobody can read', () => {
     await gateway.pool.query(`update entities set settings = settings - 'approvalFrom' where id = $1`, [sandbox.entityId])
     await gateway.restart()
     await tellUs(returnOf([[order!, '00']]))
+  })
+
+  it('is an account that passes for a card number: it is read, sealed and named in no case, on strict channels and lenient ones', async () => {
+    for (const [at, entityId] of [sandbox.entityId, sandbox.lenientEntityId].entries()) {
+      const rc = await receipt('36.00', 'OXXO', 'EXTERNAL', entityId)
+      const memo = 'Juan Perez; 646180054111658752'
+      const fields = { entityId, paymentType: 'RF', amount: `${10 + at}.00`, currency: 'MXN' }
+      const { status, body } = await gateway.post(`/v1/payments/${rc}`, { ...fields, merchantMemo: memo })
+      assert.deepEqual([status, body.result.code], [200, '000.200.000'])
+      const row = (await findTransfer(gateway.pool, body.id))!
+      assert.notEqual(row.sealed, null)
+      assert.equal(await openCases('transferDetails', body.id), 0)
+      await endByHand(parts, row, true, 'Paid by SPEI')
+    }
   })
 
   it('is an account that no file of the bank could carry: it waits, and the file of others goes', async () => {

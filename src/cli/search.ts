@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { findArchived } from '../archive/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { rebuildSearch, searchPayments } from '../reporting/search/search.ts'
-import { understand } from '../reporting/search/terms.ts'
+import { namedExactly, understand } from '../reporting/search/terms.ts'
 import { wholeNumber } from './choices.ts'
 import { type CommandParts, looksLikeId, seeReporting, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -25,7 +25,8 @@ export default (program: Command): void => {
     withOpened(async opened => {
       const merchants = [...new Set(opened.directory.channels().map(({ merchantId }) => merchantId))]
       await seeReporting(opened)
-      const found = await searchPayments(opened, merchants, understand(words.join(' ')), options.limit)
+      const text = words.join(' ')
+      const found = await searchPayments(opened, merchants, [...understand(text), ...namedExactly(text)], options.limit)
       const amount = (one: { amount: number | null }) => (one.amount === null ? null : amountText(one.amount))
       const payments = found.map(one => ({ ...one, amount: amount(one), receivedAt: timeField(one.receivedAt) }))
       for (const place of await archivedAmong(opened, merchants, words)) process.stderr.write(`${place}\n`)

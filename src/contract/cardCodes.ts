@@ -1,21 +1,26 @@
 // CVVs where none belongs. Three digits are nothing by themselves: they are known by the name that stands before them, by the free key whose value they are, or by a card's number and end
 // before them, as on its magnetic stripe too.
 
-/** As people and programs name it. By these alone it is known; the others mean other things too, and count where a card number stands in the same text. */
-const ownNames = 'cvv[ _-]?2?|cvc[ _-]?2'
+/** As people and programs name it. By these alone it is known; the others mean other things too, and count where a card number stands in the same text.
+ * A name ends with its 2 where no other digit follows: `CVC 2345` is room 2345 of somebody called so. */
+const ownNames = 'cvv(?:[ _-]?2(?!\\p{Nd}))?|cvc[ _-]?2(?!\\p{Nd})'
 const otherNames =
-  'cvc|cvn[ _-]?2?|cav2|csc|cid|(?:security|verification|validation)[ _-]?(?:code|value|number)|c[oó]d(?:igo)?[ ._-]{0,2}(?:de[ _-]?)?seguran[cç]a'
+  'cvc|cvn(?:[ _-]?2(?!\\p{Nd}))?|cav2|csc|cid|(?:security|verification|validation)[ _-]?(?:code|value|number)|c[oó]d(?:igo)?[ ._-]{0,2}(?:de[ _-]?)?seguran[cç]a'
 const gap = '[^\\p{L}\\p{N}]'
 const code = '\\p{Nd}{3,4}(?![\\p{L}\\p{N}])'
+const between = `(?:(?:is|code|number|no|cv[vcn]2?|cid|csc)${gap}{1,8}){0,2}`
 const named = (names: string) =>
-  new RegExp(`((?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${names})${gap}{0,8}(?:(?:is|code|number|no)${gap}{1,8})?)${code}`, 'giu')
+  new RegExp(`((?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${names})${gap}{0,8}${between})${code}`, 'giu')
 const ownNamed = named(ownNames)
 const namedBeside = named(`${ownNames}|${otherNames}`)
-/** Month, year and CVV, as they follow a card number. */
-const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])[ /|.,;:-]{1,3}(?:20)?\\p{Nd}{2}${gap}{1,4})${code}`, 'gu')
+const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,4})${code}`
+const separators = '[ /|.,;:-]'
+/** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
+const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
+const rightBehindExpiry = new RegExp(`((?<=\\p{Nd}{4}${gap}{1,4})(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}`, 'gu')
 
-/** What stands behind the number on a magnetic stripe, which has a CVV of its own. */
-const behindStripe = /(\p{Nd}{4}=|\^)\p{Nd}{7,}/gu
+/** What stands behind the number on a magnetic stripe, which has a CVV of its own; chips and terminals write a D. */
+const behindStripe = /(\p{Nd}{4}[=D]|\^)\p{Nd}{7,}/giu
 
 /** What is shorter than a name and its three digits holds none. */
 const shortest = 6
@@ -25,7 +30,7 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
   if (text.length < shortest) return text
   const hideIn = (text: string, pattern: RegExp) =>
     text.replace(pattern, (found, before: string) => before + hide(found.slice(before.length)))
-  return (besideNumber ? [namedBeside, behindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
+  return (besideNumber ? [namedBeside, behindExpiry, rightBehindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
 }
 
 const keyName =

@@ -4,6 +4,7 @@
 
 import type { CardBrands } from './brands.ts'
 import { hideCodes, isCode, isCodeKey } from './cardCodes.ts'
+import { changeAround, type OwnNumber } from './ownNumbers.ts'
 
 /** What becomes of a card number where none belongs. `keep` leaves it there with a warning. */
 export const treatments = ['refuse', 'mask', 'keep'] as const
@@ -42,23 +43,32 @@ const holdsRun = (text: string, plain: string): boolean => anyRun.test(text) || 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
 export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && maskCardNumbers(text) === text
 
-/** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one. */
-export function maskCardNumbers(text: string, brands?: CardBrands): string {
+/** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one.
+ * `own`: what is left as it is, where the text is written without escapes. */
+export function maskCardNumbers(text: string, brands?: CardBrands, own?: readonly OwnNumber[]): string {
   const plain = unescaped(text)
-  const numbersMasked = maskNumbers(text, brands, plain)
+  const numbersMasked = maskedAround(text, brands, own, plain)
   return numbersMasked === text ? withoutCodes(text, false, crossed, plain) : withoutCodes(numbersMasked, true, crossed)
 }
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
-export const maskKeyed = (key: string | undefined, value: string, brands?: CardBrands): string =>
-  isKeyedCode(key, value) ? crossed(unescaped(value)) : maskCardNumbers(value, brands)
+export const maskKeyed = (key: string | undefined, value: string, brands?: CardBrands, own?: readonly OwnNumber[]): string =>
+  isKeyedCode(key, value) ? crossed(unescaped(value)) : maskCardNumbers(value, brands, own)
 
 /** The same, with card numbers left as they are. */
-export const maskKeyedCode = (key: string | undefined, value: string, brands?: CardBrands): string =>
-  isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodes(value, maskNumbers(value, brands) !== value, crossed)
+export const maskKeyedCode = (key: string | undefined, value: string, brands?: CardBrands, own?: readonly OwnNumber[]): string =>
+  isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodes(value, maskedAround(value, brands, own) !== value, crossed)
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
   key !== undefined && isCodeKey(key) && isCode(unescaped(value))
+
+const maskedAround = (
+  text: string,
+  brands: CardBrands | undefined,
+  own: readonly OwnNumber[] = [],
+  plain = unescaped(text),
+): string =>
+  plain === text ? changeAround(text, own, beside => maskNumbers(beside, brands, beside)) : maskNumbers(text, brands, plain)
 
 const maskNumbers = (text: string, brands: CardBrands | undefined, plain?: string): string =>
   replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked, plain)
@@ -114,6 +124,12 @@ export function beginningOf(text: string, most: number): string {
   const lettered = /^.*\p{L}/su.exec(beginning)?.[0].length ?? 0
   const digits = beginning.slice(lettered).search(/[\p{Nd}\p{No}]/u)
   return digits < 0 ? beginning : beginning.slice(0, lettered + digits)
+}
+
+/** What is kept of what another server wrote: masked, with so much more of it that a number is known which is cut. `isWhole`: nothing more would have come. */
+export function writtenBeginning(text: string, most: number, isWhole = true): string {
+  const read = isWhole ? text : `${text}…`
+  return beginningOf(maskCardNumbers(beginningOf(read, Math.min(text.length, 4 * most))), most)
 }
 
 /** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV. */

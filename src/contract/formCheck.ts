@@ -15,7 +15,6 @@ import { limits } from './limits.ts'
 import type { Values } from './parameters/table.ts'
 import { type Group, lookup, type NamedParameter } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
-import { isTaxNumber } from './taxId.ts'
 
 /** One wrong parameter, as an answer lists it. The value is left out where it is secret, missing, or may hold a card number. */
 export type ParameterError = { readonly name: string; readonly value?: string; readonly message: string }
@@ -118,28 +117,33 @@ function take(judge: Judge, row: NamedParameter, sent: string): void {
   known.set(kept.row.name, kept.row)
 }
 
-/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that no text keeps one. */
+/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that none is kept. */
 function withoutCardNumber(
-  { cardNumbers, brands, errors, numbered }: Judge,
+  { cardNumbers, brands, errors, numbered, lenient }: Judge,
   row: NamedParameter,
   value: string,
 ): { readonly row: NamedParameter; readonly value: string } | undefined {
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
-  if (parameter.taxIdsAt?.includes(String(path.at(-1))) && isTaxNumber(value)) return asSent
   const key = parameter.key && String(path.at(-1))
-  const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands) }
+  const own = key === parameter.ownNumbers?.at ? parameter.ownNumbers?.kinds : undefined
+  const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands, own) }
   if (masked.name === name && masked.value === value) return asSent
+  const refuse = (what: string): undefined => {
+    errors.push({ name: masked.name, message: `must not hold a ${what}` })
+  }
   const isIdentifier = parameter.cardNumbers === 'byChance'
   const treatment = isIdentifier ? cardNumbers.inIdentifiers : cardNumbers.inTexts
-  if (treatment === 'refuse') {
-    const what = mayHoldCardNumber(name) || mayHoldCardNumber(value) ? 'card number' : 'CVV'
-    errors.push({ name: masked.name, message: `must not hold a ${what}` })
-    return undefined
+  if (treatment === 'refuse') return refuse(mayHoldCardNumber(name) || mayHoldCardNumber(value) ? 'card number' : 'CVV')
+  if (treatment === 'keep') {
+    const withoutCode = maskKeyedCode(key, value, brands, own)
+    // Nobody finds anything by an identifier that was changed: only a lenient channel changes one.
+    if (isIdentifier && !lenient && withoutCode !== value) return refuse('CVV')
+    numbered.push(row.row)
+    return { row, value: withoutCode }
   }
   numbered.push(row.row)
-  if (treatment === 'keep') return isIdentifier ? asSent : { row, value: maskKeyedCode(key, value, brands) }
   const maskedPath = key === undefined ? path : path.with(-1, maskCardNumbers(key, brands))
   return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }

@@ -41,8 +41,9 @@ const appScheme = where(
   isAppScheme,
   'is no app: browsers run or read it themselves',
 )
-const unnumbered = (schema: TextSchema) =>
-  where(schema, name => maskCardNumbers(name, standardBrands) === name, 'must not hold a card number')
+/** Without card numbers and CVVs: what stands in clear for many to read. */
+export const unnumbered = (schema: TextSchema) =>
+  where(schema, name => maskCardNumbers(name, standardBrands) === name, 'must not hold a card number or a CVV')
 /** What an entity is called: it stands in clear wherever the entity does. */
 export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */

@@ -29,7 +29,7 @@ export const common = {
   'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.', cardNumbers: 'byChance' },
   'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
   'testMode':                { format: oneWordOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
-  'merchantMemo':            { format: prose(2048), secret: true, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
+  'merchantMemo':            { format: prose(2048), secret: true, ownNumbers: { kinds: ['taxId', 'clabe'] }, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
 } satisfies Parameters
 
 export const authentication = {
@@ -70,7 +70,7 @@ export const registration = {
   'createRegistration':             { format: oneWordOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
   'recurringType':                  { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
-  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, taxIdsAt: ['CUSTOM_CPF_number'], needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
+  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, ownNumbers: { kinds: ['taxId'], at: 'CUSTOM_CPF_number' }, needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
 } satisfies Parameters
 
 export const giftCard = {

@@ -1,6 +1,7 @@
 // One row of the parameter table: all that is known of a wire name.
 
 import type { Format } from '../formats.ts'
+import type { OwnNumber } from '../ownNumbers.ts'
 
 export type Parameter = {
   readonly format: Format
@@ -18,8 +19,8 @@ export type Parameter = {
   readonly blankCounts?: true
   /** Digits that pass for a card number: `belong` here, or stand here `byChance` because others made the identifier. Absent: they are a mistake. */
   readonly cardNumbers?: 'belong' | 'byChance'
-  /** Free keys under which a tax id belongs: one in a hundred companies has an id that passes for a card number. Nothing but the id is let pass there. */
-  readonly taxIdsAt?: readonly string[]
+  /** Numbers with check digits of their own that belong here, of free keys under one: they are no card numbers. What stands beside them may be one. */
+  readonly ownNumbers?: { readonly kinds: readonly OwnNumber[]; readonly at?: string }
   /** Kept with the payment for connectors, though not echoed. */
   readonly keep?: true
   /** When the parameter must be sent; absent = optional. */

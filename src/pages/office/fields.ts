@@ -1,5 +1,7 @@
 // Pieces that many pages of the back office have: a field with its label, a message, a table, a button that sends something.
 
+import { standardBrands } from '../../contract/brands.ts'
+import { shortenCards } from '../../contract/cardNumbers.ts'
 import { type Html, html } from '../html.ts'
 import { frameWords, type OfficeLanguage } from './words.ts'
 
@@ -91,3 +93,6 @@ export const nextPage = (
   isMore &&
   page < pagesMost &&
   html`<p><a class="button plain" href="${path}?${new URLSearchParams({ ...query, page: String(page + 1) }).toString()}" rel="next">${frameWords(language).nextPage}</a></p>`
+
+/** The address of a receiver, which is called as it was typed, as pages show it. */
+export const addressText = (url: string): string => shortenCards(url, standardBrands)

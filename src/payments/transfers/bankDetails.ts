@@ -1,6 +1,6 @@
 // Where the money of a refund goes: merchantMemo is a free text, and is read only where it can mean one thing. Everything else is for a person to read. Pure.
 
-import { isClabe } from '../../connectors/slips/clabe.ts'
+import { isClabe } from '../../contract/clabe.ts'
 import { readTaxId } from '../../contract/taxId.ts'
 
 /** An account in Brazil, or one in Mexico by its CLABE. */

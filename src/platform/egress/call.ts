@@ -2,10 +2,9 @@
 // of the answer than is worth keeping.
 
 import type { RequestOptions } from 'node:https'
-import { beginningOf } from '../../contract/cardNumbers.ts'
+import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { ask } from '../http.ts'
-import { scrub } from '../log.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
 export type Call = {
@@ -19,7 +18,7 @@ export type CallResult = {
   /** Absent when no answer came; then `failure` says why. */
   readonly status?: number
   readonly failure?: string
-  /** The first bytes of what was answered. */
+  /** The beginning of what was answered, without card numbers and CVVs: receivers repeat what they are sent, and show what else they hold. */
   readonly answer: string
   readonly milliseconds: number
   /** Seconds that the receiver asks us to wait. */
@@ -36,7 +35,7 @@ export type PlaceCall = (call: Call) => Promise<CallResult>
 
 export type CallLimits = { readonly seconds: number; readonly answerBytes: number; readonly bodySeconds: number }
 
-/** The status decides; of the body only the beginning is waited for, and not for long. */
+/** The status decides; of the body only the beginning is waited for, and not for long. `answerBytes` are kept, twice as many are read, so that a number is seen which is cut. */
 export const callLimits: CallLimits = { seconds: 30, answerBytes: 512, bodySeconds: 2 }
 
 /** Of head and body; more is not read, whatever it is. */
@@ -69,12 +68,13 @@ export function caller(
       let over = false
       const chunks: Buffer[] = []
       let length = 0
-      const end = (rest: Omit<CallResult, 'answer' | 'milliseconds'>) => {
+      const end = (rest: Omit<CallResult, 'answer' | 'milliseconds'>, isWhole = false) => {
         if (over) return
         over = true
         timer.cancel()
         ended?.removeEventListener('abort', breakOff)
-        done({ ...rest, answer: printable(Buffer.concat(chunks), limits.answerBytes), milliseconds: milliseconds() })
+        const text = Buffer.concat(chunks).toString('utf8')
+        done({ ...rest, answer: printable(writtenBeginning(text, limits.answerBytes, isWhole)), milliseconds: milliseconds() })
         request.destroy()
       }
       const options: RequestOptions = {
@@ -104,12 +104,12 @@ export function caller(
         const bodyTimer = clock.after(limits.bodySeconds * 1000, () => end(answered))
         const finish = () => {
           bodyTimer.cancel()
-          end(answered)
+          end(answered, response.complete)
         }
         response.on('data', (chunk: Buffer) => {
           chunks.push(chunk)
           length += chunk.length
-          if (length >= limits.answerBytes) finish()
+          if (length >= 2 * limits.answerBytes) finish()
         })
         response.on('end', finish)
         response.on('error', finish)
@@ -129,8 +129,7 @@ export function caller(
 /** 2xx, and nothing else: a redirect is a failure. */
 export const isAcknowledged = ({ status }: CallResult): boolean => status !== undefined && status >= 200 && status < 300
 
-const printable = (bytes: Buffer, most: number): string =>
-  scrub(beginningOf(bytes.toString('utf8'), most)).replace(/[^\P{C}\n\t]/gu, '\ufffd')
+const printable = (text: string): string => text.replace(/[^\P{C}\n\t]/gu, '\ufffd')
 
 async function within<Value>(clock: Clock, work: Promise<Value>, seconds: number): Promise<Value | 'tooLate'> {
   let timer: Timer | undefined

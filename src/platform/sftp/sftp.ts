@@ -3,6 +3,7 @@
 
 import { connect } from 'node:net'
 import type { Client, FileEntryWithStats, SFTPWrapper } from 'ssh2'
+import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import type { Clock } from '../clock.ts'
 import { boundSocket } from './bounded.ts'
 import type { SftpServer } from './server.ts'
@@ -377,10 +378,13 @@ const isPlainFile = (mode: number | undefined, line: string): boolean => {
   return kind === 0 ? !/^[bcdlps][-rwxsStT]{9}/.test(line) : kind === regular
 }
 
+/** Of what a server says of an error, which cases and owed files keep. */
+const wordsMost = 300
+
 class RemoteRefusal extends SftpError {
   readonly status: number | undefined
   constructor(what: string, error: Error & { code?: number | string }) {
-    super(`${what}: ${error.message}`)
+    super(`${what}: ${writtenBeginning(error.message, wordsMost)}`)
     this.status = typeof error.code === 'number' ? error.code : undefined
   }
 }
@@ -388,5 +392,5 @@ class RemoteRefusal extends SftpError {
 function asSftpError(error: Error & { level?: string; code?: string }, knownHost: boolean): SftpError {
   if (!knownHost) return new SftpError('the server shows another host key than the one that is known', 'identity')
   if (error.level === 'client-authentication') return new SftpError('the server refuses our key', 'identity')
-  return new SftpError(error.code ?? error.message, 'lost')
+  return new SftpError(error.code ?? writtenBeginning(error.message, wordsMost), 'lost')
 }

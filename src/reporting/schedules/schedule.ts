@@ -3,6 +3,7 @@
 import { type Recorder, record } from '../../audit/chain.ts'
 import type { Actor } from '../../audit/entry.ts'
 import type { Directory } from '../../merchants/directory.ts'
+import { unnumbered } from '../../merchants/settings.ts'
 import { type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Database, inTransaction } from '../../platform/database/connect.ts'
 import { lockCounted } from '../../platform/database/locks.ts'
@@ -24,9 +25,12 @@ export const scheduleSettings = object({
   form: optional(oneOf(scheduledForms), 'csv'),
   mode: oneOf(['internal', 'external', 'live']),
   ...sftpServer.entries,
-  user: where(line, name => name.length <= 100, 'must be at most 100 characters'),
+  host: unnumbered(sftpServer.entries.host),
+  user: unnumbered(where(line, name => name.length <= 100, 'must be at most 100 characters')),
   folder: optional(
-    where(filled, path => /^[^\p{Cc}]{1,200}$/u.test(path), 'must be at most 200 characters, without control characters'),
+    unnumbered(
+      where(filled, path => /^[^\p{Cc}]{1,200}$/u.test(path), 'must be at most 200 characters, without control characters'),
+    ),
     '.',
   ),
 })

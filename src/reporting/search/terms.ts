@@ -80,6 +80,15 @@ export const textMost = 255
 const wordsMost = 8
 const namesOf = (text: string): SearchTerms[] => [{ merchantTransactionId: text }, { invoice: text }, { descriptor: text }]
 
+/** What names a payment and passes for a card number, or holds what passes for a CVV, is looked for as it is, and nothing else that is typed: no table has a card number there.
+ * Nobody may keep these terms or put them into an address. None where nothing passes for either. */
+export function namedExactly(text: string): SearchTerms[] {
+  const exact = beginningOf(text.trim(), textMost)
+  if (shortenCards(exact, standardBrands) === exact) return []
+  const numbers = /^\d{8,20}$/.test(exact) ? [{ reference: exact }, { slipNumber: exact }] : []
+  return [{ merchantTransactionId: exact }, { invoice: exact }, ...numbers]
+}
+
 /** What somebody means by a text: any of these. Words hold together; a text of several words can also be one name. */
 export function understand(text: string): SearchTerms[] {
   const whole = beginningOf(shortenCards(text.trim(), standardBrands), textMost)

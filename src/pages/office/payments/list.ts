@@ -13,7 +13,7 @@ import { paymentColumns } from '../../../reporting/search/file.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
 import { conditionsOf, searchPayments } from '../../../reporting/search/search.ts'
 import { countSearched, type SearchPlace } from '../../../reporting/search/store.ts'
-import { outcomes, paymentTypes, type SearchTerms } from '../../../reporting/search/terms.ts'
+import { namedExactly, outcomes, paymentTypes, type SearchTerms } from '../../../reporting/search/terms.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { beginExport, exportFirst } from '../exports/ask.ts'
@@ -56,21 +56,20 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       path: '/payments',
       exact: true,
       action: 'readPayments',
-      async answer({ values }, { merchants }) {
+      async answer({ values, language }, { merchants }) {
         const text = boxText(values)
-        const shortened = shortenCards(text, parts.cardBrands)
-        // One reference in ten passes for the number of a card: it is looked for as it is, here alone.
-        const exactly: SearchTerms[] = /^[0-9a-f]{32}$/i.test(text)
-          ? [{ id: text.toLowerCase() }]
-          : shortened !== text && /^\d{8,20}$/.test(text)
-            ? [{ reference: text }, { slipNumber: text }]
-            : []
-        const named = exactly.length === 0 ? [] : await searchPayments(parts, merchants, exactly, 2)
+        // One order number in ten passes for the number of a card: it is looked for as it is, here alone.
+        const exactly: SearchTerms[] = /^[0-9a-f]{32}$/i.test(text) ? [{ id: text.toLowerCase() }] : namedExactly(text)
+        const named = exactly.length === 0 ? [] : await searchPayments(parts, merchants, exactly, pageSize)
         if (named.length === 1) return goTo(paymentAddress(named[0]!))
         const archived =
           exactly[0]?.id === undefined ? undefined : await findArchived(parts.database.work, merchants, exactly[0].id)
         if (archived) return goTo(paymentAddress({ ...archived, paymentId: exactly[0]!.id! }))
-        values.set('q', shortened)
+        values.set('q', shortenCards(text, parts.cardBrands))
+        if (named.length > 1) {
+          const words = paymentWords(language)
+          return { title: words.payments, style: listStyle, body: html`${searchForm(values, words)}${listOf(named, language)}` }
+        }
         return goTo(`/office/payments?${queryOf(values)}`)
       },
     },

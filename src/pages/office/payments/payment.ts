@@ -9,7 +9,7 @@ import { isId } from '../../../platform/clock.ts'
 import type { RequestContent } from '../../../reporting/requests/record.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
-import { button, message, type TableCell, tableOf } from '../fields.ts'
+import { addressText, button, message, type TableCell, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
@@ -183,7 +183,7 @@ function notificationsOf({ payment, told }: Story, language: OfficeLanguage, may
       const last = one.tries.at(-1)
       return [
         momentText(language, one.emittedAt),
-        one.url ?? one.endpointId,
+        one.url === null ? one.endpointId : addressText(one.url),
         one.state,
         one.attempts,
         last === undefined ? '' : `${last.status ?? last.failure ?? ''} (${last.milliseconds} ms) ${last.answer.slice(0, 100)}`,

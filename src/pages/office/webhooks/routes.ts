@@ -15,7 +15,7 @@ import { signingSecret } from '../../../notifications/signature.ts'
 import { type CallResult, isAcknowledged } from '../../../platform/egress/call.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
-import { button, choiceField, field, message, tableOf } from '../fields.ts'
+import { addressText, button, choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
@@ -54,7 +54,7 @@ export function webhookRoutes(parts: OfficeParts): OfficeRoute[] {
         const words = webhookWords(language)
         const found = await listEndpoints(database.work, signedIn.merchants, 'webhook')
         const rows = found.map(one => [
-          html`<a href="${addressOfWebhook(one)}">${one.name ?? one.url ?? one.id}</a>`,
+          html`<a href="${addressOfWebhook(one)}">${nameOfWebhook(one)}</a>`,
           nameOf(one.channelId ?? one.merchantId),
           words[`state_${one.state as 'active' | 'inactive' | 'disabled'}`],
           one.types.join(', '),
@@ -74,6 +74,7 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
       action: 'changeWebhooks',
       proven: true,
       counted: true,
+      exact: true, // what is called is what was typed
       async answer({ values, language }, signedIn) {
         const entity = directory.entity(values.get('entity') ?? '')
         if (!entity || !('merchantId' in entity) || !signedIn.reaches(entity.id)) return nothingHere(language)
@@ -150,6 +151,8 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
 
 const addressOfWebhook = ({ merchantId, id }: Endpoint): string => `/office/webhooks/${merchantId}/${id}`
 
+const nameOfWebhook = ({ id, name, url }: Endpoint): string => name ?? (url === null ? id : addressText(url))
+
 function newForm({ directory }: OfficeParts, signedIn: SignedIn, language: OfficeLanguage, url = ''): Html {
   const words = webhookWords(language)
   const options = directory
@@ -195,11 +198,11 @@ function webhookPage(
   const address = addressOfWebhook(endpoint)
   const { state } = endpoint
   return {
-    title: endpoint.name ?? endpoint.url ?? endpoint.id,
+    title: nameOfWebhook(endpoint),
     body: html`${above}
 <div class="card"><dl>
 <dt>${words.state}</dt><dd>${words[`state_${state as 'active' | 'inactive' | 'disabled'}`]}</dd>
-<dt>${words.url}</dt><dd><code>${endpoint.url ?? ''}</code></dd>
+<dt>${words.url}</dt><dd><code>${addressText(endpoint.url ?? '')}</code></dd>
 <dt>${words.tells}</dt><dd>${tells}</dd>
 <dt>${words.types}</dt><dd>${endpoint.types.join(', ')}</dd>
 <dt>${words.fields}</dt><dd>${endpoint.fields === 'all' ? words.fieldsAll : words.fieldsFew}</dd>

@@ -6,7 +6,7 @@ import { nobody } from '../../../payments/cases/cases.ts'
 import { isId } from '../../../platform/clock.ts'
 import { findTroubled } from '../../../platform/due/store.ts'
 import { html } from '../../html.ts'
-import { button, message, tableOf } from '../fields.ts'
+import { addressText, button, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, wordsIn } from '../words.ts'
@@ -30,7 +30,7 @@ export function workRoutes(parts: OfficeParts): OfficeRoute[] {
         const found = await listUnheard(database.work, merchants, isWaiting ? 'scheduled' : 'given up', shownMost)
         const rows = found.map(one => [
           nameOf(one.merchantId),
-          html`<a href="/office/webhooks/${one.merchantId}/${one.endpointId}">${one.url ?? one.endpointId}</a>`,
+          html`<a href="/office/webhooks/${one.merchantId}/${one.endpointId}">${one.url === null ? one.endpointId : addressText(one.url)}</a>`,
           html`<a class="code" href="/office/payments/${one.merchantId}/${one.paymentId}">${one.paymentId}</a>`,
           one.attempts,
           String(one.lastStatus ?? one.lastFailure ?? '–'),
