@@ -4,6 +4,7 @@
 import { connect } from 'node:net'
 import type { Client, FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type { Clock } from '../clock.ts'
+import { partName } from '../files.ts'
 import { boundSocket } from './bounded.ts'
 import type { SftpServer } from './server.ts'
 
@@ -25,10 +26,23 @@ export type Sftp = {
   read(path: string, bytesMost: number): Promise<Buffer>
   /** Whether these bytes and no others are under a name; undefined where nothing is. */
   holds(path: string, file: SentFile): Promise<boolean | undefined>
-  /** Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. */
-  put(path: string, file: SentFile): Promise<void>
+  /**
+   * Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. False when it
+   * was not this attempt's to put any more.
+   */
+  put(path: string, file: SentFile, attempt: PutAttempt): Promise<boolean>
   /** Never onto what is there. */
   move(from: string, to: string): Promise<void>
+}
+
+/** Whoever has lost a file to another attempt may go on for a while: each writes a part of its own. */
+export type PutAttempt = {
+  /** In the name of its part, and of nobody else's. */
+  readonly id: string
+  /** Of the attempt before, which may have left its part. */
+  readonly before?: string
+  /** Asked when all of it is there, before it gets its name. */
+  isOurs(): Promise<boolean>
 }
 
 /**
@@ -242,7 +256,7 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
       if (error.status === statusEnd) return undefined
       throw error
     })
-  const open = (path: string, flags: 'r' | 'w') =>
+  const open = (path: string, flags: 'r' | 'wx') =>
     answer(`opening ${path}`, isBytes, done => channel.open(path, flags, { mode: 0o600 }, done))
   const close = (path: string, handle: Buffer) => answer(`closing ${path}`, isNothing, done => channel.close(handle, done))
   /** Below zero where the server does not say it: it is nobody's then. */
@@ -297,6 +311,12 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
   async function move(from: string, to: string): Promise<void> {
     await answer(`moving ${from} to ${to}`, isNothing, done => channel.rename(from, to, done))
   }
+  /** Where the server has it no more, or lets nobody remove anything, nothing is lost. */
+  async function removePart(path: string): Promise<void> {
+    await answer(`removing ${path}`, isNothing, done => channel.unlink(path, done)).catch(error => {
+      if (!(error instanceof RemoteRefusal)) throw error
+    })
+  }
   return {
     read,
     holds,
@@ -322,12 +342,13 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
         .sort((a, b) => (a.name < b.name ? -1 : 1))
       return { files, isCut }
     },
-    async put(path, file) {
+    async put(path, file, { id, before, isOurs }) {
+      if (before !== undefined) await removePart(partName(path, before))
       const there = await holds(path, file)
-      if (there) return
+      if (there) return true
       if (there === false) throw new SftpError(`${path} is there already, and is not ours`)
-      const part = `${path}.tmp`
-      const handle = await open(part, 'w')
+      const part = partName(path, id)
+      const handle = await open(part, 'wx')
       const goesOn = pace(`writing ${part}`)
       let length = 0
       for await (const chunk of chunksOf(file)) {
@@ -338,8 +359,13 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
         length += chunk.length
       }
       await close(part, handle)
+      if (!(await isOurs())) {
+        await removePart(part)
+        return false
+      }
       if ((await sizeOf(part)) !== file.length) throw new SftpError(`${part} was written, and has another length`)
       await move(part, path)
+      return true
     },
   }
 }
