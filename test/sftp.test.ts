@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { Attributes, SFTPWrapper } from 'ssh2'
-import { systemClock } from '../src/platform/clock.ts'
+import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
 import { looksLikeKey, serverOf, sftpServer } from '../src/platform/sftp/server.ts'
@@ -326,6 +326,40 @@ describe('a hostile server', () => {
       ),
       /longer than 1 s/,
     ))
+
+  it('that takes a long file steadily has as much longer for it', async () => {
+    let elapsed = 0
+    const after: { milliseconds: number; act: () => void }[] = []
+    const timer: Timer = { cancel() {}, unref: () => timer }
+    const clock = {
+      ...systemClock,
+      elapsed: () => elapsed,
+      after: (milliseconds: number, act: () => void) => {
+        // The timers of answers are the machine's, that of the session is wound by hand.
+        if (milliseconds === 30_000) return systemClock.after(milliseconds, act)
+        after.push({ milliseconds, act })
+        return timer
+      },
+    }
+    const given = { host: '127.0.0.1', port: server.port, user: 'tollgate', hostKey: server.hostKey }
+    const work = withSftp(clock, serverOf(read(sftpServer, given, 'test'), ours.private), async sftp => {
+      await putFile(sftp, 'long.csv', Buffer.alloc(10 * 64 * 1024))
+      elapsed = 600_000
+      after[0]!.act()
+      await sftp.list('.')
+      assert.deepEqual(
+        after.map(({ milliseconds }) => milliseconds),
+        [600_000, 10_000],
+      )
+      elapsed = 609_999
+      after[1]!.act()
+      await sftp.list('.')
+      elapsed = 610_000
+      after[2]!.act()
+      await sftp.list('.')
+    })
+    await refused(work, /^the session took longer than 610 s$/)
+  })
 
   it('that goes on with a file too slowly is left after a while, and told of', async () => {
     let elapsed = 0

@@ -60,8 +60,9 @@ export class SftpError extends Error {
 export type SftpLimits = {
   /** Of each answer that is waited for. */
   readonly answerSeconds: number
-  /** From the first byte to the last. */
+  /** From the first byte to the last, and a second more for each so many bytes of files. */
   readonly sessionSeconds: number
+  readonly sessionBytes: number
   /** A file that is longer under way goes on at so many bytes a second, or the session ends. */
   readonly paceSeconds: number
   readonly paceBytes: number
@@ -79,6 +80,7 @@ export type SftpLimits = {
 export const sftpLimits: SftpLimits = {
   answerSeconds: 30,
   sessionSeconds: 600,
+  sessionBytes: 64 * 1024,
   paceSeconds: 60,
   paceBytes: 8192,
   filesMost: 10_000,
@@ -131,9 +133,15 @@ export async function withSftp<Value>(
   })
   client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
   client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
-  const session = clock.after(limits.sessionSeconds * 1000, () =>
-    lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`, 'lost')),
-  )
+  const began = clock.elapsed()
+  let bytesOfFiles = 0
+  const endSession = () => {
+    const seconds = limits.sessionSeconds + bytesOfFiles / limits.sessionBytes
+    const left = seconds * 1000 - (clock.elapsed() - began)
+    if (left > 0) session = clock.after(left, endSession)
+    else lose(new SftpError(`the session took longer than ${Math.round(seconds)} s`, 'lost'))
+  }
+  let session = clock.after(limits.sessionSeconds * 1000, endSession)
   /** One answer of the server; one that is none to this question ends the session. */
   async function answer<Answer>(
     what: string,
@@ -166,6 +174,7 @@ export async function withSftp<Value>(
     let bytes = 0
     return length => {
       bytes += length
+      bytesOfFiles += length
       const seconds = (clock.elapsed() - began) / 1000
       if (seconds < limits.paceSeconds || bytes >= seconds * limits.paceBytes) return
       const slow = new SftpError(`${what}: the server goes on at fewer than ${limits.paceBytes} bytes a second`, 'lost')
