@@ -643,6 +643,7 @@ create table owed_files (
   outcome text,
   ended_at timestamp with time zone,
   making_id uuid,
+  part_id uuid,
   constraint owed_files_pkey PRIMARY KEY (owner_id, source, day, form),
   constraint owed_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
   constraint owed_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'json'::text, 'xml'::text]))),

@@ -29,7 +29,8 @@ const saying = (text: string) => answering(socket => socket.write(text, 'latin1'
 
 const place = caller(systemClock, readConfig({}, '/nonexistent').egress, async () => [])
 const call = (url: string) => place({ method: 'POST', url, headers: {}, body: 'x' })
-const transport = (url: string) => httpTransport({ method: 'POST', url, body: 'x' }, AbortSignal.timeout(20_000))
+const transport = (url: string, more: object = {}) =>
+  httpTransport({ method: 'POST', url, body: 'x', ...more }, AbortSignal.timeout(20_000))
 
 const interim = 'HTTP/1.1 102 P\r\n\r\n'
 const whole = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -82,7 +83,15 @@ test('an answer comes in a thousand small pieces, and not in more', async () => 
 })
 
 test('pieces that are no longer small are as many as its bytes allow', async () => {
-  assert.equal((await transport(await saying(pieces(3900, 256)))).body.length, 3900 * 256)
+  assert.equal((await transport(await saying(pieces(3900, 256)), { answerMost: 1_000_000 })).body.length, 3900 * 256)
+})
+
+test('an answer is 64 KiB long, where no more is asked for', async () => {
+  const most = 64 * 1024
+  const ofLength = (length: number) => saying(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`)
+  assert.equal((await transport(await ofLength(most))).body.length, most)
+  await assert.rejects(transport(await ofLength(most + 1)), /^Error: no answer/)
+  assert.equal((await transport(await ofLength(most + 1), { answerMost: most + 1 })).body.length, most + 1)
 })
 
 /** Writes what comes one byte at a time, each as a reading of its own, for as long as somebody reads. */

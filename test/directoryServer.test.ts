@@ -430,6 +430,11 @@ describe('an answer of the issuer', () => {
     assert.equal((await pay()).threeDSecure.errorCode, '202')
     answer = () => ({ ...good, messageExtension: [{ ...critical, criticalityIndicator: false }] })
     assert.equal((await pay()).threeDSecure.verificationId, cavv)
+    const long = { ...critical, criticalityIndicator: false, data: { value: 'x'.repeat(80_000) } }
+    answer = () => ({ ...good, messageExtension: [long] })
+    assert.equal((await pay()).threeDSecure.verificationId, cavv)
+    answer = () => ({ ...good, messageExtension: [long, long] })
+    assert.equal((await pay()).threeDSecure.errorCode, '405')
   })
   it('that refuses proves nothing, whatever it brings', async () => {
     answer = () => ({ ...rejected, authenticationValue: cavv })

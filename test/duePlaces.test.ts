@@ -142,6 +142,21 @@ test('what banks lay down is fetched, and what people wait for is made, whatever
   assert.equal(underWay(exports), 2)
 })
 
+test('exports of colleagues take one place, and who has had nothing for longest comes next', async () => {
+  const many = id()
+  await backlog('export', 20, many, '')
+  work()
+  await eventually(async () => running.size === 1, 'one is made')
+  const first = await due('export')
+  await runs(first)
+  const others = [first, await due('export')]
+  end([...running.keys()].find(subject => !others.includes(subject))!)
+  await eventually(async () => underWay(others) === 2, 'the next is the other')
+  end(others.find(subject => running.has(subject))!)
+  await eventually(async () => running.size === 2, 'the third follows')
+  assert.equal(underWay(others), 1)
+})
+
 test('one shop’s server takes a share of the calls, and one merchant too', async () => {
   const [of] = [id()]
   const many = (

@@ -290,6 +290,29 @@ describe('a file that takes long', () => {
     assert.equal((await clerk.ask(`/office/payments.csv?q=${numberOf(77)}`)).text.split('\r\n').length, 3)
   })
 
+  it('is work of those who act for the same, whoever of them asks', async () => {
+    const ownerOf = async (one: Clerk) => {
+      const exportId = (await one.post('/office/payments.csv')).location!.split('/').at(-1)
+      const { rows } = await gateway.pool.query(
+        `select merchant_id as owner from due_work where kind = 'export' and subject_id = $1`,
+        [exportId],
+      )
+      await one.post(`/office/exports/${exportId}/end`)
+      return rows[0].owner
+    }
+    const ours = await ownerOf(clerk)
+    assert.equal(ours, clerk.id)
+    assert.equal(await ownerOf(await signedIn(gateway, 'finance', [bulk])), ours)
+    assert.equal(await ownerOf(stranger), stranger.id)
+    // What was ended before its work began is work for nobody.
+    await eventually(
+      async () =>
+        (await gateway.pool.query(`select from due_work where kind = 'export' and merchant_id = $1 and due_at <= now()`, [ours]))
+          .rowCount === 0,
+      'nothing is left to do',
+    )
+  })
+
   it('of movements too', async () => {
     const { id: paid } = (await gateway.pay({ amount: '1.00', currency: 'NOK' })).body
     const copies = (table: string, column: string) =>

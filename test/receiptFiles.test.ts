@@ -20,10 +20,12 @@ import { periodAfter, periodOf } from '../src/reporting/owedFiles/period.ts'
 import {
   addPiece,
   beginFile,
+  beginPut,
   countOwed,
   dropOwed,
   findOwed,
   insertOwed,
+  isPutBy,
   keepFile,
   oweAgain,
 } from '../src/reporting/owedFiles/store.ts'
@@ -386,7 +388,7 @@ describe('a scheduled report', () => {
   const countsOf = async ({ id }: ReportSchedule) => (await countOwed(gateway.pool)).find(({ source }) => source === id)
   const over = (every: 'day' | 'week' | 'month', of: string) => Date.parse(periodAfter(every, of)) + 15 * 60_000
   before(() => {
-    now = Date.UTC(2031, 0, 28, 12)
+    now = Date.UTC(2031, 0, 26, 12)
   })
 
   it('periods are days, weeks from Monday on and months, through ends of years', () => {
@@ -458,6 +460,51 @@ describe('a scheduled report', () => {
       [[sandbox.merchantId, ended, 'EUR', 'SETTLED', '41.00']],
     )
     await stopSchedule(office(), schedule.ownerId, schedule.id)
+  })
+
+  /** A file is put so far that the server has been given all of it, and says so only when it is let. */
+  async function halfPut() {
+    const schedule = await made({})
+    const ended = periodOf('day', now)
+    now = over('day', ended)
+    let answer = () => {}
+    const { promise: isWritten, resolve: written } = Promise.withResolvers<void>()
+    server.odd.set('WRITE', (channel, ...asked) => {
+      server.odd.delete('WRITE')
+      answer = () => (channel.emit as (event: string, ...given: unknown[]) => void)('WRITE', ...asked)
+      written()
+    })
+    const slow = workOn(schedule)
+    await isWritten
+    const goes = () => {
+      answer()
+      return slow
+    }
+    return { schedule, name: reportFileName(schedule, ended), goes }
+  }
+
+  it('that another process puts meanwhile is left to that one, and nothing lies beside it', async () => {
+    const { schedule, name, goes } = await halfPut()
+    await workOn(schedule)
+    assert.deepEqual(there(), [name])
+    const bytes = readFileSync(join(inbox, name))
+    await goes()
+    assert.deepEqual(there(), [name])
+    assert.ok(readFileSync(join(inbox, name)).equals(bytes))
+    const { rows } = await gateway.pool.query('select outcome, attempts, failure from owed_files where source = $1', [
+      schedule.id,
+    ])
+    assert.deepEqual(rows, [{ outcome: 'delivered', attempts: 1, failure: null }])
+    assert.ok(await stopSchedule(office(), schedule.ownerId, schedule.id))
+  })
+
+  it('that is ended while it is put does not appear', async () => {
+    const { schedule, goes } = await halfPut()
+    assert.ok(await stopSchedule(office(), schedule.ownerId, schedule.id))
+    assert.equal(there().length, 1)
+    await goes()
+    assert.deepEqual(there(), [])
+    assert.equal((await countsOf(schedule))!.givenUp, 1)
   })
 
   it('that is ended owes nothing more, and nothing of it is kept', async () => {
@@ -662,6 +709,18 @@ describe('what is kept of a file', () => {
     assert.equal((await owed()).fileId, kept!.fileId)
     assert.equal((await gateway.pool.query('select from file_pieces where file_id <> $1', [kept!.fileId])).rowCount, 0)
     assert.equal(await beginFile(gateway.pool, await owed(), other), false, 'it is made')
+  })
+
+  it('is put by the attempt that began last, as long as it is owed', async () => {
+    const [first, second] = ['2', '3'].map(digit => digit.repeat(32)) as [string, string]
+    const isOf = async (id: string) => isPutBy(gateway.pool, await owed(), id)
+    assert.deepEqual(await beginPut(gateway.pool, await owed(), first), { before: null })
+    assert.deepEqual([await isOf(first), await isOf(second)], [true, false])
+    assert.deepEqual(await beginPut(gateway.pool, await owed(), second), { before: first })
+    assert.deepEqual([await isOf(first), await isOf(second)], [false, true])
+    const file = await owed()
+    await dropOwed(gateway.pool, ownerId, source, 'ended', now)
+    assert.deepEqual([await isPutBy(gateway.pool, file, second), await beginPut(gateway.pool, file, first)], [false, undefined])
   })
 
   it('ends with what is owed', async () => {

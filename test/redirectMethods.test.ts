@@ -290,6 +290,14 @@ describe('how the wallet’s answers are read', () => {
     const noConnection = await play(details, new NotSent('ECONNREFUSED'))
     assert.equal(noConnection.kind, 'notSent')
   })
+  it('one of more pairs than a cart has is none, and one of as many is read', async () => {
+    const pairs = (count: number) => `${done}${'&L_NAME=x'.repeat(count - done.split('&').length)}`
+    assert.equal((await play(details, pairs(10_001))).kind, 'answer')
+    assert.equal((await play(details, pairs(10_002))).kind, 'unknown')
+    const ofLength = (length: number) => `${done}&NOTE=${'x'.repeat(length - done.length - 6)}`
+    assert.equal((await play(details, ofLength(512 * 1024))).kind, 'answer')
+    assert.equal((await play(details, ofLength(512 * 1024 + 1))).kind, 'unknown')
+  })
   it('names are read without a prototype', () => assert.equal(readPairs('__proto__=x&ACK=Success').ACK, 'Success'))
 })
 
@@ -412,9 +420,10 @@ describe('how a bank’s answers are read', () => {
   }
   const begin = (body: unknown, status?: number) =>
     answering(body, status).perform(operation({}, { brand: 'TEST_BANK' }), forever)
-  const look = (body: unknown, status?: number) =>
+  const look = (body: unknown, status?: number) => lookAt(JSON.stringify(body), status)
+  const lookAt = (body: string, status?: number) =>
     told(
-      answering(body, status).resume!(
+      saying(body, status).resume!(
         operation({}, { brand: 'TEST_BANK' }),
         { step: 'transfer', data: { transactionId: 't' }, event: {} },
         forever,
@@ -459,6 +468,26 @@ describe('how a bank’s answers are read', () => {
     for (const status of [302, 401, 404, 429]) {
       assert.equal(await look(paid, status), 'unknown', String(status))
       assert.equal(await look({ state: 'NO' }, status), 'unknown', String(status))
+    }
+  })
+  it('an answer of a thousand parts is read, and one of more says nothing, whatever it says', async () => {
+    // What it begins with, its other members, and the list itself.
+    const withParts = (count: number) => ({ ...paid, more: Array(count - 4).fill(0) })
+    for (const [count, result] of [
+      [1000, 'succeeded'],
+      [1001, 'unknown'],
+      [30_000, 'unknown'],
+    ] as const)
+      assert.equal(await look(withParts(count)), result, `${count}`)
+    assert.equal(await look({ ...paid, more: 'x'.repeat(65_000) }), 'succeeded')
+    assert.equal(await look({ ...paid, more: 'x'.repeat(65_536) }), 'unknown')
+  })
+  it('a list is no answer, and declines nothing', async () => {
+    const lists = [[], [0], [paid], [{ state: 'NO' }], Array(400_000).fill(0)].map(list => JSON.stringify(list))
+    for (const body of [...lists, '['.repeat(200_000), `${'['.repeat(900)}${']'.repeat(900)}`]) {
+      const begun = saying(body).perform(operation({}, { brand: 'TEST_BANK' }), forever)
+      assert.equal(await told(begun), 'unknown', body.slice(0, 40))
+      assert.equal(await lookAt(body), 'unknown')
     }
   })
   it('a refund that is neither done nor refused is asked about again, and not told as declined', async () => {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
@@ -11,11 +11,19 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { Attributes, SFTPWrapper } from 'ssh2'
-import { systemClock } from '../src/platform/clock.ts'
+import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
 import { looksLikeKey, serverOf, sftpServer } from '../src/platform/sftp/server.ts'
-import { type Sftp, SftpError, type SftpLimits, sftpLimits, withSftp } from '../src/platform/sftp/sftp.ts'
+import {
+  type PutAttempt,
+  type SentFile,
+  type Sftp,
+  SftpError,
+  type SftpLimits,
+  sftpLimits,
+  withSftp,
+} from '../src/platform/sftp/sftp.ts'
 import { startFlood } from './support/flood.ts'
 import { freePort } from './support/freePort.ts'
 import { eventually } from './support/gateway.ts'
@@ -46,6 +54,13 @@ function use<Value>(work: (sftp: Sftp) => Promise<Value>, more: object = {}, lim
   const given = { host: '127.0.0.1', port: server.port, user: 'tollgate', hostKey: server.hostKey, ...more }
   return withSftp(systemClock, serverOf(read(sftpServer, given, 'test'), ours.private), work, { limits })
 }
+/** Each attempt has an id of its own, as in due work. */
+const attempt = (more: Partial<PutAttempt> = {}): PutAttempt => ({
+  id: randomUUID().replaceAll('-', ''),
+  isOurs: async () => true,
+  ...more,
+})
+const putFile = (sftp: Sftp, path: string, file: SentFile, more: Partial<PutAttempt> = {}) => sftp.put(path, file, attempt(more))
 const refused = (work: Promise<unknown>, message: RegExp, about: SftpError['about'] = 'lost') =>
   assert.rejects(work, (error: Error) => {
     assert.ok(error instanceof SftpError, error.stack)
@@ -72,35 +87,89 @@ describe('files', () => {
   it('are read and put whole, of every length around a chunk', async () => {
     for (const length of [0, 1, 32_767, 32_768, 32_769, 100_000]) {
       const bytes = Buffer.alloc(length, `${length} bytes,`)
-      await use(sftp => sftp.put(`${length}.csv`, bytes))
+      await use(sftp => putFile(sftp, `${length}.csv`, bytes))
       assert.deepEqual(readFileSync(inFolder(`${length}.csv`)), bytes)
       assert.deepEqual(await use(sftp => sftp.read(`${length}.csv`, length)), bytes)
     }
     assert.ok(!readdirSync(folder).some(name => name.endsWith('.tmp')))
   })
 
-  it('get their name when all of them is there', async () => {
+  it('get their name when all of them is there; what an attempt left is taken away by the next', async () => {
+    const first = attempt()
     server.faults.set('rename', 'cut')
     await refused(
-      use(sftp => sftp.put('day.csv', Buffer.from('all of it'))),
+      use(sftp => sftp.put('day.csv', Buffer.from('all of it'), first)),
       /closed the connection|No response/,
     )
-    assert.deepEqual(readdirSync(folder), ['day.csv.tmp'])
-    writeFileSync(inFolder('day.csv.tmp'), 'longer than all of it, and another thing')
-    await use(sftp => sftp.put('day.csv', Buffer.from('all of it')))
+    assert.deepEqual(readdirSync(folder), [`day.csv.${first.id}.tmp`])
+    const others = ['day.csv.tmp', `day.csv.${attempt().id}.tmp`, `other.csv.${first.id}.tmp`]
+    for (const name of others) writeFileSync(inFolder(name), 'of somebody else')
+    assert.equal(await use(sftp => putFile(sftp, 'day.csv', Buffer.from('all of it'), { before: first.id })), true)
     assert.equal(readFileSync(inFolder('day.csv'), 'utf8'), 'all of it')
+    assert.deepEqual(readdirSync(folder).sort(), ['day.csv', ...others].sort())
+  })
+
+  it('are put where the server lets nobody take away what an attempt left', async () => {
+    server.odd.set('REMOVE', (channel, id) => channel.status(id, 3))
+    assert.equal(await use(sftp => putFile(sftp, 'day.csv', Buffer.from('all of it'), { before: attempt().id })), true)
+    assert.deepEqual(readdirSync(folder), ['day.csv'])
+  })
+
+  it('are written into nothing that is there, whoever put it there', async () => {
+    const one = attempt()
+    writeFileSync(inFolder(`day.csv.${one.id}.tmp`), 'of somebody else')
+    await refused(
+      use(sftp => sftp.put('day.csv', Buffer.from('all of it'), one)),
+      /^opening day\.csv\./,
+      'file',
+    )
+    assert.equal(readFileSync(inFolder(`day.csv.${one.id}.tmp`), 'utf8'), 'of somebody else')
+  })
+
+  it('are whole when two put them at once, and whoever is told that another has begun gives up', async () => {
+    const bytes = randomBytes(4 * 32_768)
+    const [first, second] = [attempt({ isOurs: async () => false }), attempt()]
+    // The last chunk of the first is held back until the second has all but its own last there.
+    let goOn = () => {}
+    const { promise: isHeld, resolve: held } = Promise.withResolvers<void>()
+    let writes = 0
+    server.odd.set('WRITE', (channel, id, ...asked) => {
+      const [write] = channel.listeners('WRITE')
+      const answer = () => (write as (...of: unknown[]) => void)(id, ...asked)
+      if (++writes !== 4) return answer()
+      goOn = answer
+      held()
+    })
+    const put = (one: PutAttempt) => use(sftp => sftp.put('day.csv', bytes, one))
+    const slow = put(first)
+    await isHeld
+    const { promise: secondGoesOn, resolve: secondGo } = Promise.withResolvers<void>()
+    const fast = put({
+      ...second,
+      async isOurs() {
+        goOn()
+        await secondGoesOn
+        return true
+      },
+    })
+    assert.equal(await slow, false)
+    assert.deepEqual(readdirSync(folder), [`day.csv.${second.id}.tmp`], 'it has taken its part away')
+    secondGo()
+    assert.equal(await fast, true)
+    assert.deepEqual(readdirSync(folder), ['day.csv'])
+    assert.ok(readFileSync(inFolder('day.csv')).equals(bytes))
   })
 
   it('that are there already are left when they are the same, and never replaced', async () => {
     writeFileSync(inFolder('day.csv'), 'ours')
-    await use(sftp => sftp.put('day.csv', Buffer.from('ours')))
+    await use(sftp => putFile(sftp, 'day.csv', Buffer.from('ours')))
     assert.deepEqual(
       server.asked.filter(one => one.startsWith('write')),
       [],
     )
     for (const others of ['OURS', 'ours and more', 'our'])
       await refused(
-        use(sftp => sftp.put('day.csv', Buffer.from(others))),
+        use(sftp => putFile(sftp, 'day.csv', Buffer.from(others))),
         /^day\.csv is there already, and is not ours$/,
         'file',
       )
@@ -124,7 +193,7 @@ describe('files', () => {
       return { file, asked: () => asked }
     }
     const one = cut(1, 70_000, 0, 29_999)
-    await use(sftp => sftp.put('day.csv', one.file))
+    await use(sftp => putFile(sftp, 'day.csv', one.file))
     assert.deepEqual(readFileSync(inFolder('day.csv')), bytes)
     for (const lengths of [[100_000], [32_768, 67_232], [99_999, 1], [50_000, 0, 50_000]])
       assert.equal(await use(sftp => sftp.holds('day.csv', cut(...lengths).file)), true)
@@ -152,7 +221,7 @@ describe('files', () => {
     }
     server.faults.set('write', 'stall')
     await refused(
-      use(sftp => sftp.put('a', file), {}, quick),
+      use(sftp => putFile(sftp, 'a', file), {}, quick),
       /no answer within 1 s/,
     )
     assert.equal(asked, 1)
@@ -225,9 +294,9 @@ describe('a hostile server', () => {
     ['list', sftp => sftp.list('.')],
     ['open', sftp => sftp.read('a', 10)],
     ['read', sftp => sftp.read('a', 10)],
-    ['write', sftp => sftp.put('b', Buffer.from('b'))],
-    ['close', sftp => sftp.put('b', Buffer.from('b'))],
-    ['rename', sftp => sftp.put('b', Buffer.from('b'))],
+    ['write', sftp => putFile(sftp, 'b', Buffer.from('b'))],
+    ['close', sftp => putFile(sftp, 'b', Buffer.from('b'))],
+    ['rename', sftp => putFile(sftp, 'b', Buffer.from('b'))],
   ] as [Parameters<SftpTestServer['faults']['set']>[0], (sftp: Sftp) => Promise<unknown>][])
     it(`that is silent at ${operation} is waited for no longer than is said`, async () => {
       writeFileSync(inFolder('a'), 'a')
@@ -258,6 +327,40 @@ describe('a hostile server', () => {
       /longer than 1 s/,
     ))
 
+  it('that takes a long file steadily has as much longer for it', async () => {
+    let elapsed = 0
+    const after: { milliseconds: number; act: () => void }[] = []
+    const timer: Timer = { cancel() {}, unref: () => timer }
+    const clock = {
+      ...systemClock,
+      elapsed: () => elapsed,
+      after: (milliseconds: number, act: () => void) => {
+        // The timers of answers are the machine's, that of the session is wound by hand.
+        if (milliseconds === 30_000) return systemClock.after(milliseconds, act)
+        after.push({ milliseconds, act })
+        return timer
+      },
+    }
+    const given = { host: '127.0.0.1', port: server.port, user: 'tollgate', hostKey: server.hostKey }
+    const work = withSftp(clock, serverOf(read(sftpServer, given, 'test'), ours.private), async sftp => {
+      await putFile(sftp, 'long.csv', Buffer.alloc(10 * 64 * 1024))
+      elapsed = 600_000
+      after[0]!.act()
+      await sftp.list('.')
+      assert.deepEqual(
+        after.map(({ milliseconds }) => milliseconds),
+        [600_000, 10_000],
+      )
+      elapsed = 609_999
+      after[1]!.act()
+      await sftp.list('.')
+      elapsed = 610_000
+      after[2]!.act()
+      await sftp.list('.')
+    })
+    await refused(work, /^the session took longer than 610 s$/)
+  })
+
   it('that goes on with a file too slowly is left after a while, and told of', async () => {
     let elapsed = 0
     const clock = { ...systemClock, elapsed: () => elapsed }
@@ -274,10 +377,13 @@ describe('a hostile server', () => {
       return withSftp(clock, serverOf(read(sftpServer, given, 'test'), ours.private), work)
     }
     const bytes = randomBytes(4 * 32_768)
-    const put = (name: string) => (sftp: Sftp) => sftp.put(name, bytes)
+    const put = (name: string) => (sftp: Sftp) => putFile(sftp, name, bytes)
     // 8192 bytes a second are four seconds for a chunk; within a minute nobody is asked for more.
     await seconds(14, put('within'))
-    await refused(seconds(21, put('slow')), /^writing slow\.tmp: the server goes on at fewer than 8192 bytes a second$/)
+    await refused(
+      seconds(21, put('slow')),
+      /^writing slow\.[0-9a-f]{32}\.tmp: the server goes on at fewer than 8192 bytes a second$/,
+    )
     writeFileSync(inFolder('a'), bytes)
     const readIt = (sftp: Sftp) => sftp.read('a', bytes.length)
     await seconds(14, readIt)
@@ -371,7 +477,7 @@ describe('a hostile server', () => {
   }
   const list = (sftp: Sftp) => sftp.list('.')
   const readIt = (sftp: Sftp) => sftp.read('a', 10)
-  const putIt = (sftp: Sftp) => sftp.put('b', Buffer.from('b'))
+  const putIt = (sftp: Sftp) => putFile(sftp, 'b', Buffer.from('b'))
   const other = /: the server answers another question$/
   for (const [question, work, answers] of [
     ['OPENDIR', list, { page, attributes, status: status(0) }],
@@ -412,7 +518,7 @@ describe('a hostile server', () => {
     await refused(use(readIt), /still written to or cut off/, 'file')
     server.odd.set('STAT', attributes)
     await refused(
-      use(sftp => sftp.put('a', Buffer.from('a'))),
+      use(sftp => putFile(sftp, 'a', Buffer.from('a'))),
       /^a is there already, and is not ours$/,
       'file',
     )
@@ -586,13 +692,13 @@ describe('OpenSSH', () => {
       const bytes = Buffer.alloc(300_000, type)
       const again = async (): Promise<true> => {
         await withSftp(systemClock, placeOf(sshd, type), async sftp => {
-          await sftp.put(`${files}/${type}.csv`, bytes)
+          await putFile(sftp, `${files}/${type}.csv`, bytes)
           assert.deepEqual(
             (await sftp.list(files)).files.map(({ name, bytes }) => [name, bytes]),
             [[`${type}.csv`, bytes.length]],
           )
           assert.deepEqual(await sftp.read(`${files}/${type}.csv`, bytes.length), bytes)
-          await sftp.put(`${files}/${type}.csv`, bytes)
+          await putFile(sftp, `${files}/${type}.csv`, bytes)
           await sftp.move(`${files}/${type}.csv`, `${files}/done/${type}.csv`)
           await assert.rejects(sftp.list(`${files}/none`), /No such file/)
         })
@@ -609,7 +715,7 @@ describe('OpenSSH', () => {
     const bytes = randomBytes(60_000_000)
     const again = async (): Promise<true> => {
       await withSftp(systemClock, placeOf(sshd, 'ed25519'), async sftp => {
-        await sftp.put(path, bytes)
+        await putFile(sftp, path, bytes)
         assert.ok((await sftp.read(path, bytes.length)).equals(bytes))
       })
       return true

@@ -7,6 +7,7 @@ import fs, {
   lchownSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   symlinkSync,
   unlinkSync,
@@ -210,6 +211,16 @@ it('what is put for others is compared with no link', () => {
   put('real.txt')
   symlinkSync(join(folder, 'real.txt'), join(folder, 'link.txt'))
   assert.throws(() => put('link.txt'), /ELOOP/)
+})
+
+it('what is put for others takes away the parts that somebody left who died, and those of no other file', () => {
+  const id = '0'.repeat(32)
+  const others = [`.b.txt.${id}.tmp`, '.a.txt.tmp', `a.txt.${id}.tmp`, `.a.txt.${id}.txt`, `.a.txt.${id}0.tmp`]
+  const left = [`.a.txt.${id}.tmp`, `.a.txt.${id}`, ...others]
+  const folder = folderOf('left', Object.fromEntries(left.map(name => [name, 'half'])))
+  putFile({ clock: systemClock, random: systemRandom }, folder, 'a.txt', 'ours')
+  assert.deepEqual(names(folder), ['a.txt', ...others].sort())
+  assert.equal(readFileSync(join(folder, 'a.txt'), 'utf8'), 'ours')
 })
 
 it('a file that is written still is left until it is at rest', async () => {

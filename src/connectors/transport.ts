@@ -1,6 +1,7 @@
 // Asking another server over HTTP. What certainly was not sent is told apart from what may have arrived.
 
 import type { TLSSocket } from 'node:tls'
+import { answerBounds } from '../platform/answerText.ts'
 import { ask } from '../platform/http.ts'
 import { type ClientTls, spokenTls } from '../platform/tls.ts'
 
@@ -12,7 +13,7 @@ export type Transport = (
     readonly url: string
     readonly headers?: Readonly<Record<string, string>>
     readonly body?: string
-    /** Bytes of the answer's body; a longer one is none. A megabyte where nothing is said. */
+    /** Bytes of the answer's body; a longer one is none. */
     readonly answerMost?: number
     /** Whom to trust, and our own certificate, when the other side asks for one. */
     readonly tls?: ClientTls
@@ -23,10 +24,8 @@ export type Transport = (
 /** The connection was never made: nothing can have been carried out. */
 export class NotSent extends Error {}
 
-const standardMost = 1_000_000
-
 /** A connection for each call: one that is used again may be closed by the other side just then, and nobody would know what has arrived. */
-export const httpTransport: Transport = ({ method, url, headers, body, answerMost = standardMost, tls }, signal) =>
+export const httpTransport: Transport = ({ method, url, headers, body, answerMost = answerBounds.length, tls }, signal) =>
   new Promise((resolve, reject) => {
     let connected = false
     const failed = (error: Error & { code?: string }) => {
@@ -38,7 +37,7 @@ export const httpTransport: Transport = ({ method, url, headers, body, answerMos
       signal,
       headers: { ...headers, ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }) },
     }
-    const request = ask(url, { ...options, ...spokenTls, ...tls }, answerMost + standardMost)
+    const request = ask(url, { ...options, ...spokenTls, ...tls }, 2 * answerMost)
     request.once('error', failed)
     request.once('socket', socket => {
       // What is written before the other side has proved who it is stays here.

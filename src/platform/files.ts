@@ -131,6 +131,13 @@ function openPlain(path: string, noLink?: 'noLink'): { readonly handle: number; 
   throw new Error(`${path} is no file`)
 }
 
+/** What a file is called until all of it is there: each attempt to write it has an id, and a part of its own. */
+export const partName = (name: string, id: string): string => `${name}.${id}.tmp`
+
+/** Whether a name is that of a part of a file, by whichever attempt. */
+export const isPartOf = (part: string, name: string): boolean =>
+  part.startsWith(`${name}.`) && /^[0-9a-f]{32}(\.tmp)?$/.test(part.slice(name.length + 1))
+
 /** What was renamed survives a power failure only when the folder that names it has been forced to the disk. */
 export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')

@@ -2,6 +2,7 @@
 // what the collector does not take, is counted and gone: traces hold up nothing.
 
 import type { IncomingMessage } from 'node:http'
+import { readObject } from './answerText.ts'
 import type { Clock } from './clock.ts'
 import { ask } from './http.ts'
 import type { Log } from './log.ts'
@@ -117,11 +118,8 @@ async function beginning(response: IncomingMessage): Promise<string> {
 
 /** Of a request that was taken in part: how many spans were not. A number of 64 bits is a text in JSON. */
 function rejectedOf(text: string): number {
-  try {
-    return Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0) || 0
-  } catch {
-    return 0
-  }
+  const { partialSuccess } = readObject(text) ?? {}
+  return Number((partialSuccess as { readonly rejectedSpans?: unknown } | null | undefined)?.rejectedSpans ?? 0) || 0
 }
 
 /** ExportTraceServiceRequest by the JSON mapping of protobuf, with ids in hexadecimal. */

@@ -189,8 +189,8 @@ const files: Places<Gateway> = {
 }
 /** What banks and store chains lay down for us; all of it belongs to nobody. */
 const fetched: Places<Gateway> = { kinds: ['returnServer'], taking: 'all', most: 12, mostOfOne: 12, mostOfSide: 12 }
-/** What people wait for takes as long as it is long; all of it belongs to nobody. One connection of searches stays for others. */
-const exported: Places<Gateway> = { kinds: [exportWork], taking: 'all', most: 2, mostOfOne: 2, mostOfSide: 2 }
+/** What people wait for takes as long as it is long; those who act for the same have one place together. One connection of searches stays for others. */
+const exported: Places<Gateway> = { kinds: [exportWork], taking: 'all', most: 2, mostOfOne: 1, mostOfSide: 2 }
 /** Work about money that calls a bank or a wallet: of one that says nothing no more is under way than it has a share of. */
 const carried: Places<Gateway> = { kinds: carriedKinds, taking: 'sides', most: 60, mostOfOne: 15, mostOfSide: 8 }
 

@@ -1,14 +1,25 @@
 // A server of somebody else that speaks SFTP, over a folder. It can be as nasty as a test wants.
 
-import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, renameSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import ssh2, { type Connection, type SFTPWrapper } from 'ssh2'
 
 /** What it does when it is asked: `stall` says nothing, `cut` closes the connection, `flood` asks without an end whether we are there, `keys` for new keys. */
 export type Fault = 'stall' | 'cut' | 'flood' | 'keys'
-export type Operation = 'connect' | 'list' | 'open' | 'read' | 'write' | 'close' | 'rename'
+export type Operation = 'connect' | 'list' | 'open' | 'read' | 'write' | 'close' | 'rename' | 'remove'
 
-export type Question = 'OPENDIR' | 'READDIR' | 'STAT' | 'FSTAT' | 'OPEN' | 'READ' | 'WRITE' | 'CLOSE' | 'RENAME'
+export type Question = 'OPENDIR' | 'READDIR' | 'STAT' | 'FSTAT' | 'OPEN' | 'READ' | 'WRITE' | 'CLOSE' | 'RENAME' | 'REMOVE'
 
 export type SftpTestServer = {
   readonly port: number
@@ -149,7 +160,8 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     channel.on('OPEN', (id, path, flags) =>
       on('open', path, id, () => {
         if (denied.has(basename(path))) return void channel.status(id, STATUS_CODE.PERMISSION_DENIED)
-        const file = openSync(join(folder, path), flags & OPEN_MODE.WRITE ? 'w' : 'r')
+        const how = flags & OPEN_MODE.EXCL ? 'wx' : flags & OPEN_MODE.WRITE ? 'w' : 'r'
+        const file = openSync(join(folder, path), how)
         channel.handle(id, given({ file }))
       }),
     )
@@ -184,6 +196,12 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
       on('rename', `${from} ${to}`, id, () => {
         if (existsSync(join(folder, to))) return channel.status(id, STATUS_CODE.FAILURE) // as version 3 says
         renameSync(join(folder, from), join(folder, to))
+        channel.status(id, STATUS_CODE.OK)
+      }),
+    )
+    channel.on('REMOVE', (id, path) =>
+      on('remove', path, id, () => {
+        unlinkSync(join(folder, path))
         channel.status(id, STATUS_CODE.OK)
       }),
     )

@@ -4,6 +4,7 @@
 import { amountText } from '../../contract/amounts.ts'
 import { beginningOf } from '../../contract/cardNumbers.ts'
 import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
+import { type Reviver, readObject } from '../../platform/answerText.ts'
 import { hostOf } from '../../platform/http.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
@@ -51,7 +52,8 @@ export function transfer(
       signal,
     )
     if (status >= 500) throw new Error(`answered with status ${status}`)
-    const json = readJson(body)
+    const json = readObject(body, undefined, longNumbers)
+    if (!json) throw new Error('answered with something that is no JSON object')
     const named = (name: keyof RedirectMethod['answer']) => {
       const value = json[method.answer[name] ?? name]
       if (value !== undefined && value !== null) return typeof value === 'object' ? '' : String(value)
@@ -278,23 +280,9 @@ const isPlain = (name: string | undefined): name is string =>
 /** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
 const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)
 
-/** The words of a parse error would repeat what was sent. */
-/** TypeScript does not know yet that a reviver is given the text from which a value was read. */
-type ParseWithSource = (
-  text: string,
-  reviver: (name: string, value: unknown, context: { readonly source: string }) => unknown,
-) => Record<string, unknown>
-
 /** A number that JavaScript cannot hold is its digits: two transactions of a bank are never one. */
-function readJson(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const json = (JSON.parse as ParseWithSource)(text, (_name, value, { source }) =>
-      typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER ? source : value,
-    )
-    if (typeof json === 'object' && json !== null) return json
-  } catch {}
-  throw new Error('answered with something that is no JSON object')
-}
+const longNumbers: Reviver = (_name, value, { source }) =>
+  typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER ? source : value
 
 const isAddress = (text: string | undefined): text is string =>
   text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)

@@ -2,6 +2,7 @@
 
 import { amountText, hundredths } from '../../contract/amounts.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
+import { formPairs, type TextBounds } from '../../platform/answerText.ts'
 import type { ConnectorState, Operation } from '../connector.ts'
 
 export type Pairs = Readonly<Record<string, string>>
@@ -9,9 +10,13 @@ export type WalletCredentials = { readonly user: string; readonly password: stri
 
 export const nvpVersion = '124.0'
 
+/** The wallet says each item of a cart again, in eighteen pairs: those of five hundred. */
+export const walletBounds: TextBounds = { length: 512 * 1024, parts: 10_000 }
+
+/** None when they are more than an answer has. */
 export function readPairs(text: string): Pairs {
   const pairs: Record<string, string> = Object.create(null)
-  for (const [name, value] of new URLSearchParams(text)) pairs[name.toUpperCase()] = value
+  for (const [name, value] of formPairs(text, walletBounds)) pairs[name.toUpperCase()] = value
   return pairs
 }
 

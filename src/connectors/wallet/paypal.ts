@@ -16,6 +16,7 @@ import {
   setCheckout,
   signed,
   type WalletCredentials,
+  walletBounds,
   writePairs,
 } from './nvp.ts'
 
@@ -63,7 +64,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
     if (!mine) throw new NotSent('no credentials for this channel')
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
     const { status, body } = await transport(
-      { method: 'POST', url: endpoint, headers, body: writePairs(signed(mine, method, pairs)) },
+      { method: 'POST', url: endpoint, headers, body: writePairs(signed(mine, method, pairs)), answerMost: walletBounds.length },
       signal,
     )
     const answer = readPairs(body)

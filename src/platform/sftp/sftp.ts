@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import type { Client, FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import type { Clock } from '../clock.ts'
+import { partName } from '../files.ts'
 import { boundSocket } from './bounded.ts'
 import type { SftpServer } from './server.ts'
 
@@ -26,10 +27,23 @@ export type Sftp = {
   read(path: string, bytesMost: number): Promise<Buffer>
   /** Whether these bytes and no others are under a name; undefined where nothing is. */
   holds(path: string, file: SentFile): Promise<boolean | undefined>
-  /** Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. */
-  put(path: string, file: SentFile): Promise<void>
+  /**
+   * Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. False when it
+   * was not this attempt's to put any more.
+   */
+  put(path: string, file: SentFile, attempt: PutAttempt): Promise<boolean>
   /** Never onto what is there. */
   move(from: string, to: string): Promise<void>
+}
+
+/** Whoever has lost a file to another attempt may go on for a while: each writes a part of its own. */
+export type PutAttempt = {
+  /** In the name of its part, and of nobody else's. */
+  readonly id: string
+  /** Of the attempt before, which may have left its part. */
+  readonly before?: string
+  /** Asked when all of it is there, before it gets its name. */
+  isOurs(): Promise<boolean>
 }
 
 /**
@@ -47,8 +61,9 @@ export class SftpError extends Error {
 export type SftpLimits = {
   /** Of each answer that is waited for. */
   readonly answerSeconds: number
-  /** From the first byte to the last. */
+  /** From the first byte to the last, and a second more for each so many bytes of files. */
   readonly sessionSeconds: number
+  readonly sessionBytes: number
   /** A file that is longer under way goes on at so many bytes a second, or the session ends. */
   readonly paceSeconds: number
   readonly paceBytes: number
@@ -66,6 +81,7 @@ export type SftpLimits = {
 export const sftpLimits: SftpLimits = {
   answerSeconds: 30,
   sessionSeconds: 600,
+  sessionBytes: 64 * 1024,
   paceSeconds: 60,
   paceBytes: 8192,
   filesMost: 10_000,
@@ -118,9 +134,15 @@ export async function withSftp<Value>(
   })
   client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
   client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
-  const session = clock.after(limits.sessionSeconds * 1000, () =>
-    lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`, 'lost')),
-  )
+  const began = clock.elapsed()
+  let bytesOfFiles = 0
+  const endSession = () => {
+    const seconds = limits.sessionSeconds + bytesOfFiles / limits.sessionBytes
+    const left = seconds * 1000 - (clock.elapsed() - began)
+    if (left > 0) session = clock.after(left, endSession)
+    else lose(new SftpError(`the session took longer than ${Math.round(seconds)} s`, 'lost'))
+  }
+  let session = clock.after(limits.sessionSeconds * 1000, endSession)
   /** One answer of the server; one that is none to this question ends the session. */
   async function answer<Answer>(
     what: string,
@@ -153,6 +175,7 @@ export async function withSftp<Value>(
     let bytes = 0
     return length => {
       bytes += length
+      bytesOfFiles += length
       const seconds = (clock.elapsed() - began) / 1000
       if (seconds < limits.paceSeconds || bytes >= seconds * limits.paceBytes) return
       const slow = new SftpError(`${what}: the server goes on at fewer than ${limits.paceBytes} bytes a second`, 'lost')
@@ -243,7 +266,7 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
       if (error.status === statusEnd) return undefined
       throw error
     })
-  const open = (path: string, flags: 'r' | 'w') =>
+  const open = (path: string, flags: 'r' | 'wx') =>
     answer(`opening ${path}`, isBytes, done => channel.open(path, flags, { mode: 0o600 }, done))
   const close = (path: string, handle: Buffer) => answer(`closing ${path}`, isNothing, done => channel.close(handle, done))
   /** Below zero where the server does not say it: it is nobody's then. */
@@ -298,6 +321,12 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
   async function move(from: string, to: string): Promise<void> {
     await answer(`moving ${from} to ${to}`, isNothing, done => channel.rename(from, to, done))
   }
+  /** Where the server has it no more, or lets nobody remove anything, nothing is lost. */
+  async function removePart(path: string): Promise<void> {
+    await answer(`removing ${path}`, isNothing, done => channel.unlink(path, done)).catch(error => {
+      if (!(error instanceof RemoteRefusal)) throw error
+    })
+  }
   return {
     read,
     holds,
@@ -323,12 +352,13 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
         .sort((a, b) => (a.name < b.name ? -1 : 1))
       return { files, isCut }
     },
-    async put(path, file) {
+    async put(path, file, { id, before, isOurs }) {
+      if (before !== undefined) await removePart(partName(path, before))
       const there = await holds(path, file)
-      if (there) return
+      if (there) return true
       if (there === false) throw new SftpError(`${path} is there already, and is not ours`)
-      const part = `${path}.tmp`
-      const handle = await open(part, 'w')
+      const part = partName(path, id)
+      const handle = await open(part, 'wx')
       const goesOn = pace(`writing ${part}`)
       let length = 0
       for await (const chunk of chunksOf(file)) {
@@ -339,8 +369,13 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, pace: Pace, limits:
         length += chunk.length
       }
       await close(part, handle)
+      if (!(await isOurs())) {
+        await removePart(part)
+        return false
+      }
       if ((await sizeOf(part)) !== file.length) throw new SftpError(`${part} was written, and has another length`)
       await move(part, path)
+      return true
     },
   }
 }

@@ -8,7 +8,7 @@ import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { isTooSlow } from '../../platform/database/errors.ts'
 import { lockCounted } from '../../platform/database/locks.ts'
-import { addDue, cancelDue } from '../../platform/due/store.ts'
+import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { dropPieces, findPiece, insertPieces } from '../owedFiles/store.ts'
 import { type ExportSource, readingOf } from './source.ts'
@@ -54,14 +54,15 @@ export const askExport = (
 ): Promise<{ readonly id: string } | 'tooMany'> =>
   inTransaction(parts.database.work, async db => {
     const { clock, random, by } = parts
-    // Colleagues have one line: that of whoever came first of them.
-    await lockCounted(db, 'exports', [[by.id, ...colleagues].sort()[0]!])
+    // Colleagues have one line, here and in what is due: that of whoever came first of them.
+    const line = [by.id, ...colleagues].sort()[0]!
+    await lockCounted(db, 'exports', [line])
     const { own, together } = await countExports(db, by.id, colleagues)
     if (own >= exportsOfOneMost || together >= exportsTogetherMost) return 'tooMany'
     const now = clock.real()
     const id = timeOrderedId(now, random)
     await insertExport(db, { id, askedBy: by.id, askedAt: now, endsAt: now + exportDays * 86_400_000, merchants, name }, source)
-    await addDue(db, exportWork, nobody, id, now)
+    await addDue(db, exportWork, colleagues.length === 0 ? nobody : line, id, now)
     await record(db, parts, [
       { action: 'exportAsked', entityId: entityOf(merchants), subject: id, details: { name, ...details } },
     ])
@@ -136,11 +137,10 @@ async function* textsOf({ database }: ExportParts, id: string): AsyncGenerator<s
   }
 }
 
-/** Ends it, made or not. */
+/** Ends it, made or not. Its work finds nothing to do any more, and ends too. */
 export const endExport = (parts: ExportParts & Recorder, { id, merchants, name, state }: ExportRow): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     if (!(await drop(db, id))) return false
-    await cancelDue(db, exportWork, nobody, id)
     await record(db, parts, [{ action: 'exportEnded', entityId: entityOf(merchants), subject: id, details: { name, state } }])
     return true
   })

@@ -4,13 +4,14 @@
 import { type CaseKind, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
+import { timeOrderedId } from '../../platform/clock.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import type { OpenSftp } from '../../platform/sftp/open.ts'
 import type { SftpPlace } from '../../platform/sftp/server.ts'
-import { type SentFile, SftpError } from '../../platform/sftp/sftp.ts'
+import { type PutAttempt, type SentFile, SftpError } from '../../platform/sftp/sftp.ts'
 import { keepContent, keptFile } from './keep.ts'
 import { periodAfter, type ReportPeriod } from './period.ts'
-import { findOwed, insertOwed, markDelivered, markFailed } from './store.ts'
+import { beginPut, findOwed, insertOwed, isPutBy, markDelivered, markFailed } from './store.ts'
 
 export type OwedParts = Pick<PaymentParts, 'database' | 'clock' | 'random' | 'directory' | 'log'> & { readonly sftp: OpenSftp }
 
@@ -32,15 +33,15 @@ export type OwedFile = {
 /** A file as it is made, part by part, and how many records are in each. */
 export type FileContent = AsyncIterable<{ readonly text: string; readonly records: number }>
 
-/** Puts a file where it belongs, whole or not at all; the same one again does no harm. Rejects with an SftpError. */
-export type PutFile = (name: string, file: SentFile) => Promise<void>
+/** Puts a file where it belongs, whole or not at all; the same one again does no harm. False when another attempt has begun. Rejects with an SftpError. */
+export type PutFile = (name: string, file: SentFile, attempt: PutAttempt) => Promise<boolean>
 /** Where files go: opened once for those that are owed. Rejects with an SftpError. */
 export type FileTarget = (work: (put: PutFile) => Promise<void>) => Promise<void>
 
 export const sftpTarget =
   ({ sftp }: Pick<OwedParts, 'sftp'>, place: SftpPlace): FileTarget =>
   work =>
-    sftp(place, server => work((name, file) => server.put(`${place.folder}/${name}`, file)), { guarded: true })
+    sftp(place, server => work((name, file, attempt) => server.put(`${place.folder}/${name}`, file, attempt)), { guarded: true })
 
 /** Whose files, of what and where to. */
 export type OwedSource = {
@@ -103,9 +104,9 @@ async function deliverAll(parts: OwedParts, of: OwedSource, owed: readonly OwedF
       for (const file of owed) {
         const deliver = async () => {
           const kept = await keepContent(parts, file, () => of.content(file))
-          if (!kept) return 'of another'
-          await put(of.name(file), await keptFile(parts.database.work, kept.fileId))
-          return kept.records
+          const attempt = kept && (await beginAttempt(parts, file))
+          const isPut = attempt && (await put(of.name(file), await keptFile(parts.database.work, kept.fileId), attempt))
+          return isPut ? kept.records : 'of another'
         }
         const records = await deliver().catch((error: Error) => fail(file, error).then(() => 'failed' as const))
         if (records === 'failed') continue
@@ -122,6 +123,14 @@ async function deliverAll(parts: OwedParts, of: OwedSource, owed: readonly OwedF
     for (const file of [...left]) await fail(file, error as Error)
   }
   return failed
+}
+
+/** Undefined when another has delivered it. */
+async function beginAttempt({ database, clock, random }: OwedParts, file: OwedFile): Promise<PutAttempt | undefined> {
+  const db = database.work
+  const id = timeOrderedId(clock.real(), random)
+  const begun = await beginPut(db, file, id)
+  return begun && { id, ...(begun.before !== null && { before: begun.before }), isOurs: () => isPutBy(db, file, id) }
 }
 
 // What becomes of a file and of the case about it is one step: a process may end at any moment, and another may look.

@@ -94,6 +94,27 @@ export async function dropMaking(db: Connection, file: OwedFile, fileId: string)
   )
 }
 
+/**
+ * From now on this attempt puts it, and none before: what the last of those may have left on the server is named by `before`. Undefined when it is not owed any more.
+ */
+export async function beginPut(db: Connection, file: OwedFile, partId: string): Promise<{ before: string | null } | undefined> {
+  const { rows } = await db.query<{ before: string | null }>(
+    `with last as (select part_id from owed_files where ${one} and outcome is null for update)
+     update owed_files set part_id = $5 from last where ${one} returning last.part_id as before`,
+    [...keyOf(file), partId],
+  )
+  return rows[0]
+}
+
+/** Whether it is owed still, and no other attempt has begun. */
+export async function isPutBy(db: Connection, file: OwedFile, partId: string): Promise<boolean> {
+  const { rowCount } = await db.query(`select from owed_files where ${one} and part_id = $5 and outcome is null`, [
+    ...keyOf(file),
+    partId,
+  ])
+  return rowCount === 1
+}
+
 export async function keptBytes(db: Connection, fileId: string): Promise<number> {
   const { rows } = await db.query<{ bytes: number }>(
     'select coalesce(sum(octet_length(content)), 0)::bigint as bytes from file_pieces where file_id = $1',

@@ -4,6 +4,7 @@
 import {
   decodeMessage,
   encodeMessage,
+  messageBounds,
   parseMessage,
   type ThreeDSecureMessage,
   wrongFields,
@@ -171,7 +172,7 @@ export function issuer(world: World): Simulator {
   function method(asked: PageRequest): PageAnswer {
     const sent = new URLSearchParams(asked.body).get('threeDSMethodData') ?? ''
     const { threeDSServerTransID, threeDSMethodNotificationURL: url } =
-      parseMessage(Buffer.from(sent, 'base64url').toString('utf8'), 100) ?? {}
+      parseMessage(Buffer.from(sent, 'base64url').toString('utf8'), { ...messageBounds, parts: 100 }) ?? {}
     if (typeof url !== 'string' || !world.isHome(url)) return ended(asked)
     const back = encodeMessage({ threeDSServerTransID })
     return page(asked, world, {

@@ -1,5 +1,6 @@
 // The card ranges of a directory server: a large one names tens of thousands. They are kept as numbers, and found by halving.
 
+import type { TextBounds } from '../../../platform/answerText.ts'
 import { readMessage, type ThreeDSecureMessage } from './messages.ts'
 
 export type Range = { readonly version: string; readonly methodUrl?: string }
@@ -13,8 +14,8 @@ export type CardRanges = {
   readonly methodUrls: readonly string[]
 }
 
-/** Fifteen parts for each of 100,000 ranges. */
-const partsMost = 1_500_000
+/** 100,000 card ranges of 320 bytes and fifteen parts; the largest directory servers name tens of thousands. Kept they are 3 MB. */
+export const rangesBounds: TextBounds = { length: 32_000_000, parts: 1_500_000 }
 
 /** The versions that we speak, the best first. */
 const spoken = ['2.2.0', '2.1.0'] as const
@@ -37,7 +38,7 @@ type Sorted = {
 
 /** Those of a PRes; undefined when the text is none. */
 export function readCardRanges(json: string): CardRanges | undefined {
-  const answer = readMessage('PRes', json, partsMost)
+  const answer = readMessage('PRes', json, rangesBounds)
   return answer && rangesOf(answer)
 }
 

@@ -4,11 +4,13 @@ import type { Clock, Random } from '../../../platform/clock.ts'
 import type { Log } from '../../../platform/log.ts'
 import { NotSent, type Transport } from '../../transport.ts'
 import type { Requestor } from './build.ts'
-import { type CardRanges, findRange, methodUrlMost, type Range } from './cardRanges.ts'
+import { type CardRanges, findRange, methodUrlMost, type Range, rangesBounds } from './cardRanges.ts'
 import { keepRanges } from './keptRanges.ts'
 import {
   asksTooMuch,
   isWebAddress,
+  messageBounds,
+  ofType,
   parseMessage,
   readMessage,
   sameId,
@@ -47,8 +49,6 @@ export const takesNoPart = ({ errorCode }: ProtocolFault): boolean => errorCode 
 const addressMost = { acsURL: 2048, threeDSMethodURL: methodUrlMost } as const
 
 const answerWithinMilliseconds = 5000
-/** 100,000 card ranges of 320 bytes; the largest directory servers name tens of thousands. Kept they are 3 MB. */
-const rangesBytesMost = 32_000_000
 /** So much comes through ten megabits a second, and is read. Payments wait for no more than an answer takes. */
 const rangesWithinMilliseconds = 30_000
 /** Whoever watches over the log hears so often of a server that stays away. */
@@ -82,14 +82,14 @@ export function directoryServer(options: {
   const leads = (name: keyof typeof addressMost, address: unknown): address is string =>
     isWebAddress(address, addressMost[name]) && (!httpsOnly || address.startsWith('https:'))
 
-  const ask = (message: ThreeDSecureMessage, signal: AbortSignal, answerMost?: number) =>
+  const ask = (message: ThreeDSecureMessage, signal: AbortSignal, { length: answerMost } = messageBounds) =>
     transport(
       {
         method: 'POST',
         url: options.url(),
         headers: { 'Content-Type': 'application/json;charset=UTF-8' },
         body: JSON.stringify(message),
-        ...(answerMost !== undefined && { answerMost }),
+        answerMost,
       },
       signal,
     )
@@ -107,7 +107,7 @@ export function directoryServer(options: {
       threeDSServerRefNumber: requestor.referenceNumber,
     }
     const inTime = clock.deadline(rangesWithinMilliseconds)
-    const { status, body } = await ask(request, inTime, rangesBytesMost)
+    const { status, body } = await ask(request, inTime, rangesBounds)
     const ranges = await readRanges(body, inTime)
     if (!ranges) throw new Error(`the directory server sent no card ranges${saysNo(status, body)}`)
     if (ranges.count === 0) throw new Error('the directory server named no card range that we could use')
@@ -145,10 +145,11 @@ export function directoryServer(options: {
   async function authenticated(request: ThreeDSecureMessage, signal: AbortSignal): Promise<ThreeDSecureMessage | ProtocolFault> {
     try {
       const { body } = await ask(request, inTime(signal))
-      const answer = readMessage('ARes', body)
+      const said = parseMessage(body)
+      const answer = ofType('ARes', said)
       if (answer && isAnswerTo(answer, request) && !asksTooMuch(answer))
         return answer.transStatus !== 'C' || leads('acsURL', answer.acsURL) ? answer : leadsNowhere
-      return refusalIn(body, request) ?? faultIn(body, request) ?? (answer && asksTooMuch(answer) ? asksForMore : noAnswer)
+      return refusalIn(said, request) ?? faultIn(said, request) ?? (answer && asksTooMuch(answer) ? asksForMore : noAnswer)
     } catch (error) {
       const why = error instanceof NotSent ? 'The directory server could not be reached' : 'The directory server did not answer'
       return { errorCode: '405', errorDescription: why, errorSource: 'D' }
@@ -168,8 +169,7 @@ const isAnswerTo = (answer: ThreeDSecureMessage, request: ThreeDSecureMessage): 
  * Who refuses is believed, whatever else of the message is malformed: only what lets a payment through must be wholly right. Of the rest what can be
  * read is kept, but not that the card takes no part, with which it would be authorized.
  */
-function refusalIn(body: string, request: ThreeDSecureMessage): ThreeDSecureMessage | undefined {
-  const message = parseMessage(body)
+function refusalIn(message: ThreeDSecureMessage | undefined, request: ThreeDSecureMessage): ThreeDSecureMessage | undefined {
   if (!message || !sameId(message.threeDSServerTransID, request.threeDSServerTransID)) return undefined
   if (message.transStatus !== 'R' && message.transStatus !== 'N') return undefined
   const wrong = wrongFields('ARes', { ...message, messageType: 'ARes' })
@@ -179,8 +179,8 @@ function refusalIn(body: string, request: ThreeDSecureMessage): ThreeDSecureMess
 }
 
 /** An error that names another transaction says nothing of this one. */
-function faultIn(body: string, request: ThreeDSecureMessage): ProtocolFault | undefined {
-  const error = readMessage('Erro', body)
+function faultIn(message: ThreeDSecureMessage | undefined, request: ThreeDSecureMessage): ProtocolFault | undefined {
+  const error = ofType('Erro', message)
   const about = error?.threeDSServerTransID
   if (!error || (about !== undefined && !sameId(about, request.threeDSServerTransID))) return undefined
   return {

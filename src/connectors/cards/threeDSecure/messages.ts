@@ -1,6 +1,8 @@
 // The messages of EMV 3-D Secure 2.1 and 2.2, browser channel: their fields as tables, and one check for all. What comes from another party is never used
 // before it has passed here.
 
+import { readObject, type TextBounds } from '../../../platform/answerText.ts'
+
 export type ThreeDSecureMessage = Readonly<Record<string, unknown>>
 export type MessageType = 'PReq' | 'PRes' | 'AReq' | 'ARes' | 'CReq' | 'CRes' | 'RReq' | 'RRes' | 'Erro'
 
@@ -151,35 +153,19 @@ export function wrongFields(type: MessageType, message: unknown): string[] {
 }
 
 /** Reads a message of a type; undefined when it is none. */
-export function readMessage(type: MessageType, json: string, partsMost?: number): ThreeDSecureMessage | undefined {
-  const message = parseMessage(json, partsMost)
-  return wrongFields(type, message).length === 0 ? message : undefined
+export function readMessage(type: MessageType, json: string, bounds?: TextBounds): ThreeDSecureMessage | undefined {
+  return ofType(type, parseMessage(json, bounds))
 }
 
-/** More than any message has but a list of card ranges: parts that nobody asked for cost fifty times their bytes once they are read. */
-const partsOfMessage = 20_000
+/** A message that is right as one of a type. */
+export const ofType = (type: MessageType, message: ThreeDSecureMessage | undefined): ThreeDSecureMessage | undefined =>
+  wrongFields(type, message).length === 0 ? message : undefined
 
-/** A list or an object at all, with whatever fields. A byte-order mark before it says nothing. */
-export function parseMessage(json: string, partsMost = partsOfMessage): ThreeDSecureMessage | undefined {
-  if (hasMoreParts(json, partsMost)) return undefined
-  try {
-    const message: unknown = JSON.parse(json.replace(/^\ufeff/, ''))
-    return typeof message === 'object' && message !== null ? (message as ThreeDSecureMessage) : undefined
-  } catch {
-    return undefined
-  }
-}
+/** More than any message has but a list of card ranges: of extensions alone there may be 80 KB. */
+export const messageBounds: TextBounds = { length: 128 * 1024, parts: 20_000 }
 
-/** Lists, objects and what stands in them, those in texts counted as well. */
-function hasMoreParts(json: string, most: number): boolean {
-  let parts = 0
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at)
-    if ((code === comma || code === listBegins || code === objectBegins) && ++parts > most) return true
-  }
-  return false
-}
-const [comma, listBegins, objectBegins] = [0x2c, 0x5b, 0x7b]
+/** An object at all, with whatever fields. */
+export const parseMessage = (json: string, bounds = messageBounds): ThreeDSecureMessage | undefined => readObject(json, bounds)
 
 /** Ids are the same in capitals. */
 export const sameId = (one: unknown, two: unknown): boolean =>
