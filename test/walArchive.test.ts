@@ -135,7 +135,8 @@ describe('a database that takes the place of another', () => {
 describe('root gives away nothing but the folder of the archive,', { skip: !isRoot && 'only root gives folders away' }, () => {
   // Others may pass to it, as the server's user must.
   const open = mkdtempSync(join(tmpdir(), 'tollgate-open-'))
-  const [dataDir, backupDir, roots] = [join(open, 'data'), join(open, 'backups'), join(open, 'roots')]
+  const [dataDir, backupDir, roots] = [join(open, 'data'), join(open, 'place/backups'), join(open, 'roots')]
+  const place = join(open, 'place')
   const wal = join(backupDir, 'wal')
   const games = 5
   const owner = (path: string) => statSync(path).uid
@@ -149,7 +150,7 @@ describe('root gives away nothing but the folder of the archive,', { skip: !isRo
     }
   }
   before(async () => {
-    for (const folder of [open, backupDir, roots]) {
+    for (const folder of [open, place, backupDir, roots]) {
       mkdirSync(folder, { recursive: true })
       chmodSync(folder, 0o755)
     }
@@ -183,13 +184,13 @@ describe('root gives away nothing but the folder of the archive,', { skip: !isRo
   for (const [what, spoil, sentence] of [
     ['that others may write to', () => chmodSync(backupDir, 0o777), /BACKUP_DIR names .*, which others may change: chmod go-w/],
     ['of another user', () => chownSync(backupDir, games, games), /BACKUP_DIR names .*, which another user may change/],
-    ['beside which others may put another', () => chmodSync(open, 0o777), /BACKUP_DIR names .*, which others may replace/],
+    ['beside which others may put another', () => chmodSync(place, 0o777), /BACKUP_DIR names .*, which others may replace/],
   ] as const)
     it(`and takes no BACKUP_DIR ${what}`, async () => {
       spoil()
       await assert.rejects(start(), sentence)
       chownSync(backupDir, 0, 0)
-      for (const folder of [open, backupDir]) chmodSync(folder, 0o755)
+      for (const folder of [place, backupDir]) chmodSync(folder, 0o755)
       await start(true)
     })
 })

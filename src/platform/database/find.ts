@@ -7,6 +7,7 @@ import type pg from 'pg'
 import type { Connection } from './connect.ts'
 import { database, role, systemIdentifier } from './embedded/place.ts'
 import { isOfFolder, readServerFile, type ServerFile, serverFileOf } from './embedded/serverFile.ts'
+import { refuseOpen } from './folder.ts'
 
 /** Undefined when it is an embedded one that does not run. */
 export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: string; readonly dataDir: string }) =>
@@ -14,6 +15,7 @@ export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: 
 
 /** Undefined when no server runs on this data folder. */
 export function runningEmbedded(dataDir: string): pg.PoolConfig | undefined {
+  refuseOpen(dataDir)
   const cluster = join(dataDir, 'postgres')
   let file: ServerFile
   try {
