@@ -188,8 +188,28 @@ test('root takes no folder that others could put another in the place of, and ma
   for (const path of [join(shared, 'ours/data'), join(shared, 'new'), join(shared, 'inner/data')]) claimFolder(path).release()
 })
 
-for (const name of ['postmaster.pid', 'pg_hba.conf']) {
-  test(`${name} is not written through what the server's user put there`, ofRoot, async () => {
+test("a command asks no file that the server's user put in the place of the server's own", ofRoot, () => {
+  const cluster = join(root, 'asked/postgres')
+  const pidFile = join(cluster, 'postmaster.pid')
+  mkdirSync(cluster, { recursive: true })
+  chownSync(cluster, nobody, 0)
+  writeFileSync(join(root, 'asked.pid'), `1\n${cluster}\n0\n5432\n/tmp/theirs\n`)
+  const asked = () => runningEmbedded(join(root, 'asked'))
+  assert.equal(asked(), undefined)
+  symlinkSync(join(root, 'asked.pid'), pidFile)
+  assert.throws(asked, hasMessage('postmaster.pid is no file of its own'))
+  rmSync(pidFile)
+  execFileSync('mkfifo', [pidFile])
+  assert.throws(asked, hasMessage('postmaster.pid is no file of its own'))
+  rmSync(pidFile)
+  writeFileSync(pidFile, readFileSync(join(root, 'asked.pid')))
+  assert.throws(asked, hasMessage('postmaster.pid is no file of its own'), "root's own, which another has moved there")
+  chownSync(pidFile, nobody, 0)
+  assert.equal((asked() as { host: string }).host, '/tmp/theirs')
+})
+
+for (const name of ['postmaster.pid', 'pg_hba.conf', 'PG_VERSION']) {
+  test(`${name} is neither written nor read through what the server's user put there`, ofRoot, async () => {
     const dataDir = join(root, `planted-${name}`)
     await withDatabase(dataDir, async () => {})
     const path = join(dataDir, 'postgres', name)

@@ -181,6 +181,33 @@ describe('root gives away nothing but the folder of the archive,', { skip: !isRo
       await start()
     })
 
+  it("and writes and reads nothing that links of the server's user lead to", async () => {
+    const cluster = join(dataDir, 'postgres')
+    const identifier = systemIdentifier(cluster)
+    writeFileSync(join(open, 'secret'), 'TOPSECRET', { mode: 0o600 })
+    writeFileSync(join(cluster, 'pg_wal/evil.sh.history'), '')
+    mkdirSync(join(roots, 'archive_status'), { recursive: true })
+    writeFileSync(join(roots, 'evil.sh.history'), '')
+    for (const [name, target] of [
+      ['pg_wal/archive_status', roots],
+      ['pg_wal', roots],
+      ['global/pg_control', join(open, 'secret')],
+      ['global', roots],
+    ] as const) {
+      const path = join(cluster, name)
+      const aside = join(open, 'aside')
+      renameSync(path, aside)
+      symlinkSync(target, path)
+      await assert.rejects(start(), new RegExp(`${path} is no file of its own`))
+      assert.deepEqual(readdirSync(roots, { recursive: true }).sort(), ['archive_status', 'evil.sh.history'])
+      assert.deepEqual(readdirSync(wal), [identifier])
+      rmSync(path)
+      renameSync(aside, path)
+    }
+    await start()
+    rmSync(join(cluster, 'pg_wal/evil.sh.history'))
+  })
+
   for (const [what, spoil, sentence] of [
     ['that others may write to', () => chmodSync(backupDir, 0o777), /BACKUP_DIR names .*, which others may change: chmod go-w/],
     ['of another user', () => chownSync(backupDir, games, games), /BACKUP_DIR names .*, which another user may change/],
