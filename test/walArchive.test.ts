@@ -18,8 +18,12 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { systemClock } from '../src/platform/clock.ts'
+import { restoreBackup } from '../src/platform/database/backup/restore.ts'
+import { takeBackup } from '../src/platform/database/backup/take.ts'
 import { systemIdentifier } from '../src/platform/database/embedded/place.ts'
 import { startEmbedded } from '../src/platform/database/embedded.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder } from '../src/platform/database/folder.ts'
 import { eventually } from './support/gateway.ts'
 import { payAt, readAt } from './support/payAt.ts'
@@ -140,10 +144,10 @@ describe('root gives away nothing but the folder of the archive,', { skip: !isRo
   const wal = join(backupDir, 'wal')
   const games = 5
   const owner = (path: string) => statSync(path).uid
-  const start = async (strict = false): Promise<void> => {
+  const start = async (strict = false, into = backupDir): Promise<void> => {
     const claim = claimFolder(dataDir)
     try {
-      const server = await startEmbedded({ dataDir, backupDir, say() {}, fast: true, strict, user: 'daemon' })
+      const server = await startEmbedded({ dataDir, backupDir: into, say() {}, fast: true, strict, user: 'daemon' })
       await server.stop()
     } finally {
       claim.release()
@@ -206,6 +210,44 @@ describe('root gives away nothing but the folder of the archive,', { skip: !isRo
     }
     await start()
     rmSync(join(cluster, 'pg_wal/evil.sh.history'))
+  })
+
+  it("lets the server's user pass the folder that it makes for it, or says who cannot", async () => {
+    const [made, above] = [join(open, 'made/backups'), join(open, 'made')]
+    await start(true, made)
+    const [archive] = readdirSync(join(made, 'wal'))
+    assert.ok(
+      readdirSync(join(made, 'wal', archive!)).some(name => /^\w{24}\.gz$/.test(name)),
+      'a stop archives the last piece',
+    )
+    for (const folder of [made, above]) {
+      assert.equal(statSync(folder).mode & 0o777, 0o711)
+      chmodSync(folder, 0o700)
+      await assert.rejects(start(true, made), new RegExp(`User daemon.* cannot reach ${made}/.*chmod o\\+x ${folder}\\)`))
+      chmodSync(folder, 0o711)
+    }
+  })
+
+  it("lets the server's user pass the folder that a restore makes, in live mode too", async () => {
+    const [restored, kept] = [join(open, 'restored'), join(open, 'kept')]
+    const seals = () => ['00']
+    const claim = claimFolder(dataDir)
+    const server = await startEmbedded({ dataDir, say() {}, user: 'daemon' })
+    await takeBackup({
+      ...{
+        connection: runningEmbedded(dataDir)!,
+        cluster: join(dataDir, 'postgres'),
+        backupDir: kept,
+        clock: systemClock,
+        seals,
+      },
+      about: { mode: 'live', build: '', keys: {} },
+    })
+    await server.stop()
+    claim.release()
+    const order = { from: kept, to: undefined, user: 'daemon', strict: true, seals, compare() {}, say() {} }
+    await restoreBackup({ ...order, dataDir: restored, async examine() {} })
+    assert.deepEqual([statSync(restored).mode & 0o777, owner(join(restored, 'postgres'))], [0o701, 1])
   })
 
   for (const [what, spoil, sentence] of [

@@ -7,7 +7,7 @@ import { closeSync, constants, existsSync, fstatSync, ftruncateSync, realpathSyn
 import { join } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
-import { chooseAccount, start } from './embedded/account.ts'
+import { chooseAccount, refuseClosed, start } from './embedded/account.ts'
 import { type Binaries, findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
@@ -81,7 +81,8 @@ export async function startEmbedded({
     refuseOtherMajor(cluster, binaries.major)
     if (!existsSync(join(cluster, 'recovery.signal'))) await makeRole(place, cluster, fast) // what is being recovered is left as it is
   }
-  const more = extras ?? (backupDir === undefined ? { settings: [], env: {} } : archiving(place, backupDir, strict))
+  const more = extras ?? (backupDir === undefined ? { settings: [], env: {}, reaches: [] } : archiving(place, backupDir, strict))
+  for (const reached of more.reaches) refuseClosed(reached, account)
   const settings = [...serverSettings(place, fast), ...more.settings]
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
   for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {

@@ -8,6 +8,7 @@ import type pg from 'pg'
 import { systemClock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
 import { makePool } from '../connect.ts'
+import { letPass } from '../embedded/account.ts'
 import { findBinaries } from '../embedded/binaries.ts'
 import { clearDraft } from '../embedded/orphan.ts'
 import { openOwn, readOwn } from '../embedded/ownFile.ts'
@@ -60,6 +61,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
     try {
       say(`Copying ${folder} ...`)
       mkdirSync(draft, { mode: 0o700 })
+      letPass(dirname(draft)) // as a start does; the server works in the draft
       copyBack(folder, join(draft, 'postgres'), manifest)
       say(`Reading what was written ${to === undefined ? 'since' : `until ${new Date(to).toISOString()}`} ...`)
       await recover(order, draft, archive)

@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   closeSync,
   constants,
   fchownSync,
@@ -96,7 +97,7 @@ export function removeFolder(path: string): void {
 }
 
 /**
- * Makes the folder of backups where it is not there. Whoever may put names into it could have root write, or give away,
+ * Makes the folder of backups where it is not there; root's lets the server's user pass. Whoever may put names into it could have root write, or give away,
  * what a link leads to; in live mode nobody else has a say in it at all.
  */
 export function makeBackupDir(name: string, folder: string, strict: boolean): void {
@@ -106,6 +107,8 @@ export function makeBackupDir(name: string, folder: string, strict: boolean): vo
     if (who !== undefined) throw new FolderError(`${name} names ${folder}, which ${who}.`)
   }
   refuse()
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
   refuse()
+  if (first !== undefined && isRoot)
+    for (let made = folder; made.length >= first.length; made = dirname(made)) chmodSync(made, 0o711)
 }

@@ -14,14 +14,19 @@ import {
   readSync,
   symlinkSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { gunzipSync, constants as zlib } from 'node:zlib'
 import { FolderError } from '../folder.ts'
 import { makeBackupDir, openOwn } from './ownFile.ts'
 import { type EmbeddedPlace, systemIdentifier } from './place.ts'
 
 /** Settings of a server, and variables of its environment, where names of folders stand: no sign in them is read as anything else. */
-export type ServerExtras = { readonly settings: readonly string[]; readonly env: Readonly<Record<string, string>> }
+export type ServerExtras = {
+  readonly settings: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Folders that its user must be able to pass and read. */
+  readonly reaches: readonly string[]
+}
 
 /** A piece appears in one step, on the disk; one that is there is never replaced by another. */
 const keep = [
@@ -54,6 +59,7 @@ export function archiving({ cluster, account }: EmbeddedPlace, backupDir: string
   return {
     settings: ['archive_mode=on', 'archive_timeout=60', `archive_command=${keep}`],
     env: { TOLLGATE_WAL: folder },
+    reaches: [folder],
   }
 }
 
@@ -138,5 +144,6 @@ export function recovering(archive: ReadonlyMap<string, string>, folder: string,
       ...(to === undefined ? [] : [`recovery_target_time=${new Date(to).toISOString().replace('T', ' ').replace('Z', '+00')}`]),
     ],
     env: { TOLLGATE_WAL: folder },
+    reaches: [...new Set([...archive.values()].map(path => dirname(path)))],
   }
 }
