@@ -1,11 +1,24 @@
 // `tollgate backup` and `tollgate restore`: a copy of a gateway that works becomes the database of any moment since, or of none.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { sealsOf } from '../src/cli/backup.ts'
@@ -199,6 +212,17 @@ describe('a restore is refused, and leaves the folder as it was,', () => {
   }
   const added = (path: string, text: string | Buffer) => () => {
     writeFileSync(path, text)
+    const { uid, gid } = statSync(dirname(path))
+    chownSync(path, uid, gid)
+    return () => rmSync(path)
+  }
+  const linked = (path: string) => () => {
+    renameSync(path, join(root, 'aside'))
+    symlinkSync(join(root, 'aside'), path)
+    return () => renameSync(join(root, 'aside'), path)
+  }
+  const piped = (path: string) => () => {
+    execFileSync('mkfifo', [path])
     return () => rmSync(path)
   }
   const manifest = () => join(base, 'manifest')
@@ -214,6 +238,19 @@ describe('a restore is refused, and leaves the folder as it was,', () => {
       () => changed(file(), bytes => bytes.subarray(0, 512)),
       [],
       /was altered: global\/pg_control is not/,
+    ],
+    ['a link in the place of a file', () => linked(file()), [], /global\/pg_control is no file of its own/],
+    [
+      'a pipe in the place of a history',
+      () => piped(join(archive(), '00000002.history.gz')),
+      [],
+      /history\.gz is no file of its own/,
+    ],
+    [
+      'a link in the place of a piece',
+      () => linked(join(archive(), segments().at(-1)!)),
+      [],
+      /[0-9A-F]{24}\.gz is no file of its own/,
     ],
     ['a file that is missing', () => moved(file()), [], /is incomplete: global\/pg_control is missing/],
     ['a file more', () => added(join(base, 'data/global/1'), ''), [], /was altered: global\/1 does not belong to it/],

@@ -25,6 +25,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
 import { isSameProcess, markRunning, processIdentity } from '../src/platform/database/running.ts'
 
@@ -142,9 +143,9 @@ test('root takes no folder that others could put links into', ofRoot, async () =
   mkdirSync(dataDir)
   symlinkSync(log.path, join(dataDir, 'postgres.log'))
   for (const [uid, mode, sentence] of [
-    [1000, 0o700, 'belongs to user'],
-    [0, 0o770, 'others may write to it'],
-    [0, 0o757, 'others may write to it'],
+    [1000, 0o700, 'another user may change'],
+    [0, 0o770, 'others may change: chmod go-w'],
+    [0, 0o757, 'others may change: chmod go-w'],
   ] as const) {
     chownSync(dataDir, uid, 0)
     chmodSync(dataDir, mode)
@@ -161,8 +162,54 @@ test('root takes no folder that others could put links into', ofRoot, async () =
   assert.ok(log.isUntouched())
 })
 
-for (const name of ['postmaster.pid', 'pg_hba.conf']) {
-  test(`${name} is not written through what the server's user put there`, ofRoot, async () => {
+test('root takes no folder that others could put another in the place of, and makes and opens none there', ofRoot, () => {
+  const shared = join(root, 'shared')
+  mkdirSync(join(shared, 'inner/data'), { recursive: true, mode: 0o700 })
+  chmodSync(shared, 0o777)
+  for (const path of [join(shared, 'inner/data'), join(shared, 'none/data')])
+    assert.throws(() => claimFolder(path), hasMessage(`DATA_DIR names ${path}`, `may write to the folder ${shared}`))
+  assert.deepEqual(readdirSync(shared), ['inner'])
+  // Where the sticky bit keeps names, a link is still whose it is.
+  chmodSync(shared, 0o1777)
+  const victim = join(root, 'closed')
+  mkdirSync(victim, { mode: 0o700 })
+  for (const [name, uid] of [
+    ['theirs', nobody],
+    ['ours', 0],
+  ] as const) {
+    symlinkSync(victim, join(shared, name))
+    lchownSync(join(shared, name), uid, 0)
+  }
+  for (const path of [join(shared, 'theirs'), join(shared, 'theirs/data')]) {
+    assert.throws(() => claimFolder(path), hasMessage('another user may replace, whose link'))
+    assert.throws(() => runningEmbedded(path), hasMessage('another user may replace, whose link'))
+  }
+  assert.deepEqual([statSync(victim).mode & 0o777, readdirSync(victim)], [0o700, []])
+  for (const path of [join(shared, 'ours/data'), join(shared, 'new'), join(shared, 'inner/data')]) claimFolder(path).release()
+})
+
+test("a command asks no file that the server's user put in the place of the server's own", ofRoot, () => {
+  const cluster = join(root, 'asked/postgres')
+  const pidFile = join(cluster, 'postmaster.pid')
+  mkdirSync(cluster, { recursive: true })
+  chownSync(cluster, nobody, 0)
+  writeFileSync(join(root, 'asked.pid'), `1\n${cluster}\n0\n5432\n/tmp/theirs\n`)
+  const asked = () => runningEmbedded(join(root, 'asked'))
+  assert.equal(asked(), undefined)
+  symlinkSync(join(root, 'asked.pid'), pidFile)
+  assert.throws(asked, hasMessage('postmaster.pid is no file of its own'))
+  rmSync(pidFile)
+  execFileSync('mkfifo', [pidFile])
+  assert.throws(asked, hasMessage('postmaster.pid is no file of its own'))
+  rmSync(pidFile)
+  writeFileSync(pidFile, readFileSync(join(root, 'asked.pid')))
+  assert.throws(asked, hasMessage('postmaster.pid is no file of its own'), "root's own, which another has moved there")
+  chownSync(pidFile, nobody, 0)
+  assert.equal((asked() as { host: string }).host, '/tmp/theirs')
+})
+
+for (const name of ['postmaster.pid', 'pg_hba.conf', 'PG_VERSION']) {
+  test(`${name} is neither written nor read through what the server's user put there`, ofRoot, async () => {
     const dataDir = join(root, `planted-${name}`)
     await withDatabase(dataDir, async () => {})
     const path = join(dataDir, 'postgres', name)

@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHmac, hash, hkdfSync } from 'node:crypto'
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { pathToFileURL } from 'node:url'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
@@ -274,6 +275,73 @@ describe('live mode refuses by name', () => {
     chmodSync(place, 0o777)
     assert.match(refusal({ BACKUP_DIR: place }), /BACKUP_DIR names .*, which others may change: chmod go-w/)
     readConfig({ BACKUP_DIR: place }, folder)
+  })
+  it('a DATA_DIR that others may write to, replace or make', () => {
+    const place = mkdtempSync(join(folder, 'data-'))
+    const inside = join(place, 'inside')
+    for (const path of [place, inside]) assert.equal(refusal({ DATA_DIR: path }), '', 'there or not')
+    chmodSync(place, 0o777)
+    assert.match(refusal({ DATA_DIR: place }), /DATA_DIR names .*, which others may change: chmod go-w/)
+    assert.match(
+      refusal({ DATA_DIR: inside }),
+      new RegExp(`DATA_DIR names ${inside}, which others may replace, .*folder ${place}:`),
+    )
+    // Names are safe there, as in /tmp: of what is there, and not of what is made yet.
+    chmodSync(place, 0o1777)
+    assert.match(
+      refusal({ DATA_DIR: join(inside, 'data') }),
+      new RegExp(`others may make, who may write to the folder ${place}\\.`),
+    )
+    assert.equal(refusal({ DATA_DIR: inside, DATABASE_URL: 'postgres://db/tollgate' }), '', 'nothing is made in it')
+    mkdirSync(inside, { mode: 0o700 })
+    assert.equal(refusal({ DATA_DIR: inside }), '')
+    symlinkSync(place, join(folder, 'data-link'))
+    assert.match(refusal({ DATA_DIR: join(folder, 'data-link/none') }), /others may make, who may write/)
+    symlinkSync('round', join(folder, 'round'))
+    assert.equal(refusal({ DATA_DIR: join(folder, 'round') }), '', 'which cannot be made, as the start says')
+  })
+  it('a NODE_PATH where others may put packages', () => {
+    const place = mkdtempSync(join(folder, 'packages-'))
+    assert.equal(refusal({ NODE_PATH: `/nonexistent:${place}` }), '')
+    chmodSync(place, 0o777)
+    assert.match(refusal({ NODE_PATH: `/nonexistent:${place}` }), new RegExp(`NODE_PATH names ${place}, which others may change`))
+    assert.match(refusal({ NODE_PATH: `${place}/none:` }), new RegExp(`NODE_PATH names ${place}/none, which others may replace`))
+  })
+  it('options between quotation marks, where a space ends none', () => {
+    const place = mkdtempSync(join(folder, 'spaced '))
+    const path = join(place, 'x "y\\.mjs')
+    writeFileSync(path, '')
+    const quoted = path.replace(/["\\]/g, '\\$&')
+    const url = pathToFileURL(path).href
+    const all = [
+      `--require "${quoted}"`,
+      `--req"uire=${quoted}"`,
+      `-r "" "${quoted}"`,
+      `--import "${url.replaceAll('%20', ' ')}"`,
+      `--import FILE${url.slice(4)}`,
+    ]
+    for (const options of all) assert.equal(refusal({ NODE_OPTIONS: options }), '')
+    chmodSync(place, 0o777)
+    for (const options of all)
+      assert.match(refusal({ NODE_OPTIONS: `--no-warnings  ${options}` }), /names .*y\\\.mjs, which others may replace/)
+    assert.equal(
+      refusal({ NODE_OPTIONS: '--title "not --inspect" --title "is \\"--inspect\\""' }),
+      '',
+      'what an option is given is no option',
+    )
+  })
+  it('nothing that takes long, however long a token is', () => {
+    const began = performance.now()
+    assert.match(
+      refusal({ METRICS_TOKEN_FILE: put('endless', `${'a'.repeat(2_000_000)}b`) }),
+      /METRICS_TOKEN_FILE holds a token that is too weak/,
+    )
+    assert.ok(performance.now() - began < 5000)
+    assert.equal(
+      bitsOfChance(`${'a'.repeat(1016)}${keyOf('of its end')}`),
+      bitsOfChance(`${'a'.repeat(1016)}${keyOf('of its end').slice(0, 8)}`),
+    )
+    assert.ok(bitsOfChance(`${keyOf('of its beginning')}${'a'.repeat(2000)}`) >= 128)
   })
   it('a folder of compiled code that others may write to, which Node would run in place of the program', () => {
     const place = mkdtempSync(join(folder, 'compiled-'))

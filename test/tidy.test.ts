@@ -204,6 +204,39 @@ test('the machine is asked for time and chance in one place', () => {
   )
 })
 
+// Links and pipes of the server's user may stand wherever that user writes.
+test('files of the database server and of backups are opened through what guards them', () => {
+  const rooms = /^src\/platform\/database\/((embedded|backup|upgrade)\/|(embedded|find)\.ts$)/
+  const opening =
+    /\b(?:readFile|writeFile|appendFile|copyFile|open|truncate|chmod|chown|createReadStream|createWriteStream|readPlainFile|readLongFile)(?:Sync)?\(([^)]*)/g
+  // Of the program, of the system, new in a folder of ours, and folders themselves.
+  const unguarded = [
+    "'/etc/passwd', 'utf8'",
+    "join(root, 'package.json'",
+    "list, 'utf8'",
+    `\`/proc/\${pid}/cmdline\`, 'utf8'`,
+    "path, text, { flag: 'wx', mode: 0o600, flush: true }",
+    "to, 'wx', 0o600",
+    'folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW',
+    'folder, statSync(folder',
+    'draft, account.uid, account.gid',
+    'path, account.uid, account.gid',
+  ]
+  const found = sources
+    .filter(({ path }) => rooms.test(path) && path !== 'src/platform/database/embedded/ownFile.ts')
+    .flatMap(({ path, code }) =>
+      [...code.matchAll(opening)].map(([, given]) => ({ path, given: given!.replace(/\s+/g, ' ').trim() })),
+    )
+  assert.deepEqual(
+    found.filter(({ given }) => !unguarded.includes(given)),
+    [],
+  )
+  assert.deepEqual(
+    unguarded.filter(text => !found.some(({ given }) => given === text)),
+    [],
+  )
+})
+
 test('a program that we start has what it needs of our surroundings, and no secret in them', () => {
   const starting = sources.filter(({ code }) => code.includes("'node:child_process'"))
   const own = ['src/cli/overCells.ts'] // the gateway itself, with its settings

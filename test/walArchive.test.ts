@@ -18,8 +18,12 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { systemClock } from '../src/platform/clock.ts'
+import { restoreBackup } from '../src/platform/database/backup/restore.ts'
+import { takeBackup } from '../src/platform/database/backup/take.ts'
 import { systemIdentifier } from '../src/platform/database/embedded/place.ts'
 import { startEmbedded } from '../src/platform/database/embedded.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder } from '../src/platform/database/folder.ts'
 import { eventually } from './support/gateway.ts'
 import { payAt, readAt } from './support/payAt.ts'
@@ -135,21 +139,22 @@ describe('a database that takes the place of another', () => {
 describe('root gives away nothing but the folder of the archive,', { skip: !isRoot && 'only root gives folders away' }, () => {
   // Others may pass to it, as the server's user must.
   const open = mkdtempSync(join(tmpdir(), 'tollgate-open-'))
-  const [dataDir, backupDir, roots] = [join(open, 'data'), join(open, 'backups'), join(open, 'roots')]
+  const [dataDir, backupDir, roots] = [join(open, 'data'), join(open, 'place/backups'), join(open, 'roots')]
+  const place = join(open, 'place')
   const wal = join(backupDir, 'wal')
   const games = 5
   const owner = (path: string) => statSync(path).uid
-  const start = async (strict = false): Promise<void> => {
+  const start = async (strict = false, into = backupDir): Promise<void> => {
     const claim = claimFolder(dataDir)
     try {
-      const server = await startEmbedded({ dataDir, backupDir, say() {}, fast: true, strict, user: 'daemon' })
+      const server = await startEmbedded({ dataDir, backupDir: into, say() {}, fast: true, strict, user: 'daemon' })
       await server.stop()
     } finally {
       claim.release()
     }
   }
   before(async () => {
-    for (const folder of [open, backupDir, roots]) {
+    for (const folder of [open, place, backupDir, roots]) {
       mkdirSync(folder, { recursive: true })
       chmodSync(folder, 0o755)
     }
@@ -180,16 +185,81 @@ describe('root gives away nothing but the folder of the archive,', { skip: !isRo
       await start()
     })
 
+  it("and writes and reads nothing that links of the server's user lead to", async () => {
+    const cluster = join(dataDir, 'postgres')
+    const identifier = systemIdentifier(cluster)
+    writeFileSync(join(open, 'secret'), 'TOPSECRET', { mode: 0o600 })
+    writeFileSync(join(cluster, 'pg_wal/evil.sh.history'), '')
+    mkdirSync(join(roots, 'archive_status'), { recursive: true })
+    writeFileSync(join(roots, 'evil.sh.history'), '')
+    for (const [name, target] of [
+      ['pg_wal/archive_status', roots],
+      ['pg_wal', roots],
+      ['global/pg_control', join(open, 'secret')],
+      ['global', roots],
+    ] as const) {
+      const path = join(cluster, name)
+      const aside = join(open, 'aside')
+      renameSync(path, aside)
+      symlinkSync(target, path)
+      await assert.rejects(start(), new RegExp(`${path} is no file of its own`))
+      assert.deepEqual(readdirSync(roots, { recursive: true }).sort(), ['archive_status', 'evil.sh.history'])
+      assert.deepEqual(readdirSync(wal), [identifier])
+      rmSync(path)
+      renameSync(aside, path)
+    }
+    await start()
+    rmSync(join(cluster, 'pg_wal/evil.sh.history'))
+  })
+
+  it("lets the server's user pass the folder that it makes for it, or says who cannot", async () => {
+    const [made, above] = [join(open, 'made/backups'), join(open, 'made')]
+    await start(true, made)
+    const [archive] = readdirSync(join(made, 'wal'))
+    assert.ok(
+      readdirSync(join(made, 'wal', archive!)).some(name => /^\w{24}\.gz$/.test(name)),
+      'a stop archives the last piece',
+    )
+    for (const folder of [made, above]) {
+      assert.equal(statSync(folder).mode & 0o777, 0o711)
+      chmodSync(folder, 0o700)
+      await assert.rejects(start(true, made), new RegExp(`User daemon.* cannot reach ${made}/.*chmod o\\+x ${folder}\\)`))
+      chmodSync(folder, 0o711)
+    }
+  })
+
+  it("lets the server's user pass the folder that a restore makes, in live mode too", async () => {
+    const [restored, kept] = [join(open, 'restored'), join(open, 'kept')]
+    const seals = () => ['00']
+    const claim = claimFolder(dataDir)
+    const server = await startEmbedded({ dataDir, say() {}, user: 'daemon' })
+    await takeBackup({
+      ...{
+        connection: runningEmbedded(dataDir)!,
+        cluster: join(dataDir, 'postgres'),
+        backupDir: kept,
+        clock: systemClock,
+        seals,
+      },
+      about: { mode: 'live', build: '', keys: {} },
+    })
+    await server.stop()
+    claim.release()
+    const order = { from: kept, to: undefined, user: 'daemon', strict: true, seals, compare() {}, say() {} }
+    await restoreBackup({ ...order, dataDir: restored, async examine() {} })
+    assert.deepEqual([statSync(restored).mode & 0o777, owner(join(restored, 'postgres'))], [0o701, 1])
+  })
+
   for (const [what, spoil, sentence] of [
     ['that others may write to', () => chmodSync(backupDir, 0o777), /BACKUP_DIR names .*, which others may change: chmod go-w/],
     ['of another user', () => chownSync(backupDir, games, games), /BACKUP_DIR names .*, which another user may change/],
-    ['beside which others may put another', () => chmodSync(open, 0o777), /BACKUP_DIR names .*, which others may replace/],
+    ['beside which others may put another', () => chmodSync(place, 0o777), /BACKUP_DIR names .*, which others may replace/],
   ] as const)
     it(`and takes no BACKUP_DIR ${what}`, async () => {
       spoil()
       await assert.rejects(start(), sentence)
       chownSync(backupDir, 0, 0)
-      for (const folder of [open, backupDir]) chmodSync(folder, 0o755)
+      for (const folder of [place, backupDir]) chmodSync(folder, 0o755)
       await start(true)
     })
 })

@@ -27,6 +27,14 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
+function lstatOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
+
 /** How many files this process may have open, sockets among them; undefined where the system does not say. */
 export function openFilesMost(limits = '/proc/self/limits'): number | undefined {
   const most = existsSync(limits) && /^Max open files +(\d+)/m.exec(readFileSync(limits, 'utf8'))?.[1]
@@ -46,13 +54,23 @@ export function othersMayRead(path: string): boolean {
 const isHandedOver = ({ uid, gid }: Stats): boolean =>
   uid === 0 && process.getuid?.() !== 0 && [0, process.getgid?.(), ...(process.getgroups?.() ?? [])].includes(gid)
 
+/** Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. */
+export const whoMayReplace = (path: string): string | undefined =>
+  existsSync(path) ? whoDecides(path, next => `leads to no file: ${next}`) : undefined
+
 /**
- * Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. It goes the way that the system
- * goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end.
+ * The same of a folder that is made where it is not there: until then whoever may write to the nearest one above it is first. `strict` takes none that would be
+ * made where everybody may, as in /tmp; otherwise its sticky bit will do.
  */
-export function whoMayReplace(path: string): string | undefined {
-  if (!existsSync(path)) return undefined
+export const whoMayPlace = (folder: string, { strict }: { readonly strict: boolean }): string | undefined =>
+  whoDecides(folder, (_, above) =>
+    strict && (statSync(above).mode & 0o022) !== 0 ? `others may make, who may write to the folder ${above}` : undefined,
+  )
+
+/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. */
+function whoDecides(path: string, missing: (next: string, above: string) => string | undefined): string | undefined {
   let place = '/'
+  let links = 0
   for (const ahead = `${isAbsolute(path) ? '' : process.cwd()}/${path}`.split('/'); ahead.length > 0; ) {
     const name = ahead.shift()!
     if (name === '' || name === '.') continue
@@ -63,13 +81,14 @@ export function whoMayReplace(path: string): string | undefined {
     const who = whoMayRename(place)
     if (who !== undefined) return who
     const next = join(place, name)
-    const stat = lstatSync(next, { throwIfNoEntry: false })
-    if (!stat) return `leads to no file: ${next}`
+    const stat = lstatOf(next)
+    if (!stat || links > linksMost) return missing(next, place)
     if (!stat.isSymbolicLink()) {
       place = next
       continue
     }
     if (isOfOthers(stat)) return `another user may replace, whose link ${next} is`
+    links++
     const target = readlinkSync(next)
     if (isAbsolute(target)) place = '/'
     ahead.unshift(...target.split('/'))
@@ -78,6 +97,9 @@ export function whoMayReplace(path: string): string | undefined {
   if (isOfOthers(stat)) return 'another user may change: it must belong to the user of the gateway, or to root'
   if ((stat.mode & 0o022) !== 0) return `others may change: ${stat.isDirectory() ? 'chmod go-w' : 'set its mode to 0600'}`
 }
+
+/** As many as the system follows. */
+const linksMost = 40
 
 /** Who else may put another thing under a name of a folder. */
 function whoMayRename(folder: string): string | undefined {
@@ -152,14 +174,17 @@ export function syncFolder(folder: string): void {
 export function moveInto(path: string, folder: string, file: Stats, { followsLink }: { readonly followsLink: boolean }): void {
   const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | (followsLink ? 0 : constants.O_NOFOLLOW))
   try {
-    const opened = existsSync('/proc/self/fd') ? `/proc/self/fd/${handle}` : folder // systems without it have no such name of a handle
-    const moved = freeIn(opened, basename(path))
+    const moved = freeIn(openedAs(handle, folder), basename(path))
     renameSync(path, moved)
     if (!isSameFile(lstatSync(moved), file)) renameSync(moved, freeIn(dirname(path), basename(path)))
   } finally {
     closeSync(handle)
   }
 }
+
+/** A name of the folder that was opened, whatever its own name says by now; systems without /proc have none. */
+export const openedAs = (handle: number, folder: string): string =>
+  existsSync('/proc/self/fd') ? `/proc/self/fd/${handle}` : folder
 
 /** Below a folder: what is there already keeps its name, and this one gets a number. */
 export function freeIn(folder: string, name: string): string {

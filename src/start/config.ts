@@ -28,7 +28,7 @@ import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
 import type { KeyKind } from '../vault/keyFile.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { allKept } from './kept.ts'
-import { liveRefusals } from './liveMode.ts'
+import { liveRefusals, nodeOptionsIn } from './liveMode.ts'
 import { isPublicAddress, isPublicName, networkList } from './networks.ts'
 
 export type Config = {
@@ -282,8 +282,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
       ...liveRefusals({
         setting,
         host,
+        dataDir,
         tls: tls !== undefined,
-        options: [...options, ...(setting('NODE_OPTIONS') ?? '').split(/\s+/)],
+        options: [...options, ...nodeOptionsIn(setting('NODE_OPTIONS') ?? '')],
         partners: partnersOf(wallets, directories, givenMethods),
         metricsToken,
       }),

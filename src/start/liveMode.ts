@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { serversOf } from '../platform/database/servers.ts'
-import { othersMayRead, whoMayReplace } from '../platform/files.ts'
+import { othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
 import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
 
@@ -12,6 +12,7 @@ export type LiveSettings = {
   /** A setting of the environment; undefined when it is empty or absent. */
   setting(name: string): string | undefined
   readonly host: string
+  readonly dataDir: string
   readonly tls: boolean
   /** What Node was started with, of the command line and of NODE_OPTIONS. */
   readonly options: readonly string[]
@@ -67,13 +68,16 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles]
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
       .concat(filesOfUrls(setting), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
-      .flatMap(([name, path]) => {
-        const who = whoMayReplace(path)
-        return who === undefined ? [] : [`MODE=live: ${name} names ${path}, which ${who}.`]
-      }),
+      .flatMap(([name, path]) => refusedOf(name, path, whoMayReplace(path))),
+  ({ setting, dataDir }) =>
+    [
+      ...(setting('DATABASE_URL') === undefined ? [['DATA_DIR', dataDir] as const] : []),
+      ...(setting('BACKUP_DIR') === undefined ? [] : [['BACKUP_DIR', setting('BACKUP_DIR')!] as const]),
+      ...foldersOf(setting('NODE_PATH')).map(path => ['NODE_PATH', path] as const),
+    ].flatMap(([name, path]) => refusedOf(name, path, whoMayPlace(path, { strict: true }))),
   ({ options }) =>
     options
-      .map(option => unquoted(option).replaceAll('_', '-'))
+      .map(option => option.replaceAll('_', '-'))
       .flatMap(option =>
         nodeOptions
           .filter(([pattern]) => pattern.test(option))
@@ -89,6 +93,9 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       .map(([place]) => `MODE=live: ${place} is an address without TLS: it must begin with https://.`),
 ]
 
+const refusedOf = (name: string, path: string, who: string | undefined): string[] =>
+  when(who !== undefined, `MODE=live: ${name} names ${path}, which ${who}.`)
+
 const keyNames = ['SEAL_KEY', 'LOOKUP_KEY']
 // They hold keys, tokens or passwords. Those of keyNames are refused in a sandbox too.
 const secretFiles = [
@@ -101,10 +108,10 @@ const secretFiles = [
   'METRICS_TOKEN_FILE',
 ]
 
-// What they say decides where money and data go, and whom Node and its OpenSSL believe; and the folder where all that is written is kept.
+// What they say decides where money and data go, and whom Node and its OpenSSL believe.
 const plainFiles = [
   ...['TLS_CERT', 'ACQUIRERS_FILE', 'SLIPS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF', 'BACKUP_DIR'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
 ]
 
 /** The files that decide with whom the connections to databases speak. */
@@ -116,8 +123,14 @@ const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
     }),
   )
 
-/** Node takes quotes away wherever they stand. */
-const unquoted = (option: string): string => option.replace(/["'\\]/g, '')
+/** As Node reads NODE_OPTIONS: a space ends an option, but for those between quotation marks, where a backslash takes the next sign as it is. */
+export const nodeOptionsIn = (text: string): string[] =>
+  [...text.matchAll(/(?:[^ "]|"(?:\\[\s\S]|[^\\"])*"?)+/g)]
+    .map(([option]) => option.replace(/"((?:\\[\s\S]|[^\\"])*)"?/g, (_, inside: string) => inside.replace(/\\([\s\S])/g, '$1')))
+    .filter(option => option !== '')
+
+/** Where Node looks for packages that it does not find beside the program. */
+const foldersOf = (nodePath = ''): string[] => nodePath.split(':').filter(path => path !== '')
 
 /** What Node runs in the place of the program. Beside the program, where `bin/tollgate` has it, it is as safe as the program. */
 const compiled = (folder: string | undefined): [string, string][] =>
@@ -126,13 +139,13 @@ const program = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The files that Node runs before the gateway, or takes settings from, by their option. Packages, which have no path there, are found beside the program. */
 const preloaded = (options: readonly string[]): [string, string][] =>
-  options.map(unquoted).flatMap((option, at, all): [string, string][] => {
+  options.flatMap((option, at, all): [string, string][] => {
     const [, name, path = all[at + 1] ?? ''] =
       /^(-r|--require|--import|--(?:experimental[-_])?loader|--env[-_]file(?:[-_]if[-_]exists)?|--snapshot[-_]blob)(?:=(.*))?$/.exec(
         option,
       ) ?? []
-    if (name === undefined || (!/^(file:|\.{0,2}\/)/.test(path) && !/^--(env|snapshot)/.test(name))) return []
-    return [[name, path.startsWith('file:') ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path]]
+    if (name === undefined || (!/^(file:|\.{0,2}\/)/i.test(path) && !/^--(env|snapshot)/.test(name))) return []
+    return [[name, /^file:/i.test(path) ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path]]
   })
 
 const opensMemory = 'opens the memory of the process, or writes it to files'

@@ -7,13 +7,17 @@ import { hash } from 'node:crypto'
 export const tokenBits = 128
 
 /** Bits; a random text of this kind and length holds about as many. */
-export function bitsOfChance(text: string): number {
+export function bitsOfChance(secret: string): number {
+  const text = secret.slice(0, lettersMost)
   if (isDigestOfWord(text)) return 0
   return Math.min(
     bitsOfLetters(text),
     ...encodings.map(encoding => decoded(text, encoding)).map(inner => (inner ? bitsOfChance(inner) : Infinity)),
   )
 }
+
+/** What holds no chance in so many letters was not made by it; a file of any length is judged at once. */
+const lettersMost = 1024
 
 const encodings = ['base64', 'hex'] as const
 

@@ -3,15 +3,15 @@
 // Its parts stand in embedded/: the account it runs as, the orphan of a killed gateway, the socket's folder, a new database's files.
 
 import { spawnSync } from 'node:child_process'
-import { closeSync, constants, existsSync, fstatSync, ftruncateSync, readFileSync, realpathSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, ftruncateSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
-import { chooseAccount, type SystemAccount, start } from './embedded/account.ts'
+import { chooseAccount, refuseClosed, start } from './embedded/account.ts'
 import { type Binaries, findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
-import { openOwn, removeFolder } from './embedded/ownFile.ts'
+import { openOwn, readOwn, removeFolder } from './embedded/ownFile.ts'
 import { clusterMajor, database, type EmbeddedPlace, patienceMs, port, role, unfinished } from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
@@ -71,7 +71,7 @@ export async function startEmbedded({
   refuseUnfinished(folder)
   const cluster = join(folder, 'postgres')
   const account = chooseAccount(folder, cluster, binaries, { strict, user })
-  await stopOrphan(cluster, account.uid, say)
+  await stopOrphan(cluster, say)
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
   const created = !existsSync(join(cluster, 'PG_VERSION'))
   if (created) {
@@ -81,7 +81,8 @@ export async function startEmbedded({
     refuseOtherMajor(cluster, binaries.major)
     if (!existsSync(join(cluster, 'recovery.signal'))) await makeRole(place, cluster, fast) // what is being recovered is left as it is
   }
-  const more = extras ?? (backupDir === undefined ? { settings: [], env: {} } : archiving(place, backupDir, strict))
+  const more = extras ?? (backupDir === undefined ? { settings: [], env: {}, reaches: [] } : archiving(place, backupDir, strict))
+  for (const reached of more.reaches) refuseClosed(reached, account)
   const settings = [...serverSettings(place, fast), ...more.settings]
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
   for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {
@@ -144,7 +145,7 @@ async function serve(
   signal: AbortSignal | undefined,
 ): Promise<Omit<EmbeddedDatabase, 'created'>> {
   const { folder, cluster, socketFolder, binaries, account } = place
-  const log = openLog(join(folder, 'postgres.log'), account)
+  const log = openLog(folder)
   // In a process group of its own, so that Ctrl-C reaches only the gateway, which then stops the server last.
   const child = start(binaries.postgres, ['-D', cluster, ...settings.flatMap(setting => ['-c', setting])], account, {
     detached: true,
@@ -235,16 +236,14 @@ async function ask(host: string, name: string, statement: string): Promise<strin
 }
 
 /** Opens the log to be appended to, and begins it anew when it has grown above 10 MB. tail() gives the lines since. */
-function openLog(path: string, account: SystemAccount): { handle: number; tail: () => string } {
-  const handle = openOwn(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, [
-    process.getuid?.() ?? 0,
-    account.uid,
-  ])
+function openLog(folder: string): { handle: number; tail: () => string } {
+  const name = 'postgres.log'
+  const handle = openOwn(folder, name, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT)
   if (fstatSync(handle).size > 10_000_000) ftruncateSync(handle)
   const from = fstatSync(handle).size
   const tail = () => {
-    if (!existsSync(path)) return '' // somebody's rotation of logs took it away
-    return readFileSync(path).subarray(from).toString('utf8').trim().split('\n').slice(-12).join('\n')
+    if (!existsSync(join(folder, name))) return '' // somebody's rotation of logs took it away
+    return readOwn(folder, name).subarray(from).toString('utf8').trim().split('\n').slice(-12).join('\n')
   }
   return { handle, tail }
 }

@@ -1,12 +1,13 @@
 // Which database a configuration means. Of an embedded one the server writes its socket's folder and port beside its files while it runs,
 // and a copy of the folder has them too.
 
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import type { Connection } from './connect.ts'
+import { readOwn } from './embedded/ownFile.ts'
 import { database, role, systemIdentifier } from './embedded/place.ts'
-import { isOfFolder, readServerFile, type ServerFile, serverFileOf } from './embedded/serverFile.ts'
+import { isOfFolder, readServerFile, type ServerFile, serverFile } from './embedded/serverFile.ts'
+import { FolderError, refuseOpen } from './folder.ts'
 
 /** Undefined when it is an embedded one that does not run. */
 export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: string; readonly dataDir: string }) =>
@@ -14,11 +15,13 @@ export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: 
 
 /** Undefined when no server runs on this data folder. */
 export function runningEmbedded(dataDir: string): pg.PoolConfig | undefined {
+  refuseOpen(dataDir)
   const cluster = join(dataDir, 'postgres')
   let file: ServerFile
   try {
-    file = readServerFile(readFileSync(serverFileOf(cluster), 'utf8'))
-  } catch {
+    file = readServerFile(readOwn(cluster, serverFile).toString())
+  } catch (error) {
+    if (error instanceof FolderError) throw error
     return undefined
   }
   const { host, port } = file

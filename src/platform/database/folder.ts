@@ -17,6 +17,7 @@ import {
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { OperatorError } from '../errors.ts'
+import { whoMayPlace } from '../files.ts'
 import { isSameProcess, processIdentity } from './running.ts'
 
 /** What people can mend themselves: the message is written for them and says which folder and what to do. */
@@ -51,6 +52,7 @@ const claimed = new Set<string>()
 
 /** The real path of DATA_DIR, which is made if it is missing. Throws FolderError when it cannot be ours. */
 export function makeFolder(dataDir: string): string {
+  refuseOpen(dataDir)
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (error) {
@@ -60,22 +62,26 @@ export function makeFolder(dataDir: string): string {
   }
   const folder = orNotWritable(dataDir, () => realpathSync(dataDir))
   orNotWritable(folder, () => accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK))
+  refuseOpen(dataDir)
   refuseStrangers(folder)
   return folder
 }
 
-/** Whoever may put names into the folder could have root, or us, write through a link of theirs. */
-function refuseStrangers(folder: string): void {
-  const own = process.getuid?.() ?? 0
-  const { uid, mode } = statSync(folder)
-  const mend = `chown ${ownName()} ${folder}; chmod go-w ${folder}`
-  if (uid !== own && uid !== 0)
+/** Whoever may put names into the folder, or another folder in its place, could have root write, read and open to others what a link of theirs leads to. */
+export function refuseOpen(dataDir: string): void {
+  const who = process.getuid?.() === 0 ? whoMayPlace(dataDir, { strict: false }) : undefined
+  if (who !== undefined)
     throw new FolderError(
-      `The folder ${folder} belongs to user ${uid}, who could replace what ${ownName()} writes there: start the gateway as that user, or take it over (${mend}).`,
+      `DATA_DIR names ${dataDir}, which ${who}. Root works in no such folder: give this as the user whose it is, or put DATA_DIR elsewhere.`,
     )
-  if (own === 0 && (mode & 0o022) !== 0)
+}
+
+/** Their owner could replace what we write there. */
+function refuseStrangers(folder: string): void {
+  const { uid } = statSync(folder)
+  if (uid !== (process.getuid?.() ?? uid) && uid !== 0)
     throw new FolderError(
-      `The folder ${folder} is root's and others may write to it, who could replace what root writes there: ${mend}`,
+      `The folder ${folder} belongs to user ${uid}, who could replace what ${ownName()} writes there: start the gateway as that user, or take it over (chown ${ownName()} ${folder}; chmod go-w ${folder}).`,
     )
 }
 

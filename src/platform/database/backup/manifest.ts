@@ -2,20 +2,10 @@
 // nobody else can have written it.
 
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync, readSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { OperatorError } from '../../errors.ts'
+import { readOwn } from '../embedded/ownFile.ts'
 
 export type FileProof = { readonly bytes: number; readonly sha256: string }
 
@@ -55,14 +45,14 @@ export function writeManifest(folder: string, manifest: Manifest, seals: Seals):
 
 /** Unsealed: what it says must be compared with the seal before it is believed. */
 export function readManifest(folder: string): { manifest: Manifest; hasSealOf(seals: Seals): boolean } {
-  const path = join(folder, name)
-  if (!existsSync(path)) throw new BackupError(`${folder} is no backup, or one that was broken off: it has no manifest.`)
-  const [text = '', seal = ''] = readFileSync(path, 'utf8').split('\n')
+  if (!existsSync(join(folder, name)))
+    throw new BackupError(`${folder} is no backup, or one that was broken off: it has no manifest.`)
+  const [text = '', seal = ''] = readOwn(folder, name).toString().split('\n')
   try {
     const manifest = JSON.parse(text) as Manifest
     if (manifest.format === 1) return { manifest, hasSealOf: seals => seals(text).includes(seal) }
   } catch {}
-  throw new BackupError(`${path} cannot be read: it was altered, or is of a newer program.`)
+  throw new BackupError(`${join(folder, name)} cannot be read: it was altered, or is of a newer program.`)
 }
 
 /** A new file, forced to the disk. */

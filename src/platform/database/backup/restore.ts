@@ -1,30 +1,22 @@
 // A backup becomes the database of an empty DATA_DIR, as it was at its end or at any moment since, where the archive reaches. All of it is done in
 // a draft beside the place; only what is whole, and was let pass, is moved there, in one step.
 
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { closeSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, renameSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type pg from 'pg'
 import { systemClock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
 import { makePool } from '../connect.ts'
+import { letPass } from '../embedded/account.ts'
 import { findBinaries } from '../embedded/binaries.ts'
 import { clearDraft } from '../embedded/orphan.ts'
+import { openOwn, readOwn } from '../embedded/ownFile.ts'
 import { restoringName, systemIdentifier } from '../embedded/place.ts'
 import { archivedWal, pieceNumber, recovering } from '../embedded/walArchive.ts'
 import { startEmbedded } from '../embedded.ts'
 import { claimFolder } from '../folder.ts'
-import { BackupError, copyHashed, type Manifest, readManifest, type Seals, treeOf, whoReads } from './manifest.ts'
+import { BackupError, copyHashed, type Manifest, readManifest, type Seals, treeOf, whoReads, writeHashed } from './manifest.ts'
 import { backupsIn } from './take.ts'
 
 export type RestoreOrder = {
@@ -69,6 +61,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
     try {
       say(`Copying ${folder} ...`)
       mkdirSync(draft, { mode: 0o700 })
+      letPass(dirname(draft)) // as a start does; the server works in the draft
       copyBack(folder, join(draft, 'postgres'), manifest)
       say(`Reading what was written ${to === undefined ? 'since' : `until ${new Date(to).toISOString()}`} ...`)
       await recover(order, draft, archive)
@@ -115,7 +108,7 @@ function refuseGap(backupDir: string, archive: ReadonlyMap<string, string>, { wa
   while (archive.has(historyOf(newest + 1))) newest++
   const ends = new Map([
     [newest, Number.POSITIVE_INFINITY],
-    ...(newest === lineOf(to) ? [] : endsOf(archive.get(historyOf(newest))!)),
+    ...(newest === lineOf(to) ? [] : endsOf(backupDir, archive.get(historyOf(newest))!)),
   ])
   const names = [...archive.keys()]
     .filter(
@@ -131,9 +124,9 @@ const lineOf = (name: string): number => Number.parseInt(name.slice(0, 8), 16)
 const historyOf = (line: number): string => `${line.toString(16).toUpperCase().padStart(8, '0')}.history`
 
 /** The time lines that one follows, each with the number of the piece in which it was left; a row of a history is `line, position, reason`. */
-const endsOf = (history: string): [line: number, piece: number][] =>
+const endsOf = (backupDir: string, history: string): [line: number, piece: number][] =>
   [
-    ...gunzipSync(readFileSync(history))
+    ...gunzipSync(readOwn(backupDir, relative(backupDir, history)))
       .toString('utf8')
       .matchAll(/^(\d+)\s+([0-9A-F]+)\/([0-9A-F]+)/gm),
   ].map(([, line, high, low]) => [
@@ -151,13 +144,13 @@ function copyBack(folder: string, cluster: string, { folders, files }: Manifest)
   mkdirSync(cluster, { mode: 0o700 })
   for (const path of folders) mkdirSync(join(cluster, path), { mode: 0o700 })
   for (const [path, { bytes, sha256 }] of Object.entries(files)) {
-    const source = openSync(join(data, path), 'r')
+    const source = openOwn(folder, `data/${path}`, constants.O_RDONLY)
     const copied = copyHashed(source, join(cluster, path), { flush: false }) // a server that recovers begins with that
     closeSync(source)
     if (copied.bytes !== bytes || copied.sha256 !== sha256)
       throw new BackupError(`${folder} was altered: ${path} is not as it was written.`)
   }
-  writeFileSync(join(cluster, 'recovery.signal'), '')
+  writeHashed(join(cluster, 'recovery.signal'), '')
 }
 
 /** Lets a server of its own read the WAL, and take the database over when it is done. */

@@ -1,12 +1,12 @@
 // A backup of the embedded server while it works: its files as they are in these minutes, and the WAL that makes one moment of them. The server's
 // package brings no pg_basebackup; this is PostgreSQL's own way for those who copy themselves (pg_backup_start, pg_backup_stop).
 
-import { closeSync, constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
-import { openOwn, refuseOpenFolder } from '../embedded/ownFile.ts'
+import { makeBackupDir, openOwn } from '../embedded/ownFile.ts'
 import { clusterMajor, systemIdentifier } from '../embedded/place.ts'
 import { archivedWal } from '../embedded/walArchive.ts'
 import { databaseLocks } from '../locks.ts'
@@ -44,8 +44,7 @@ const archivePatienceMs = 30_000
 /** → the folder of the backup, how many bytes it has, and the piece of WAL that the archive did not take, if it takes none. Broken off, it leaves a folder that no restore takes and the next backup clears away. */
 export async function takeBackup(order: BackupOrder): Promise<{ folder: string; bytes: number; unarchived: string | null }> {
   const { cluster, backupDir, clock, seals, about } = order
-  mkdirSync(backupDir, { recursive: true, mode: 0o700 })
-  refuseOpenFolder('The place of backups', backupDir, about.mode === 'live')
+  makeBackupDir('The place of backups', backupDir, about.mode === 'live')
   const ending = endingOf(systemIdentifier(cluster))
   // All in one session: it is a backup as long as this lives.
   const session = new pg.Client({ ...order.connection, application_name: 'tollgate backup' })
@@ -106,7 +105,6 @@ async function walFile(session: pg.Client, position: string): Promise<string> {
 
 /** The files of the data. A table that no WAL is written of begins empty after a restore: its rows, secrets among them, stay here. */
 function copyCluster(cluster: string, data: string): { folders: string[]; files: Record<string, FileProof> } {
-  const owner = statSync(cluster).uid
   const tree = treeOf(cluster)
   const unlogged = new Set(tree.files.filter(path => path.endsWith('_init')).map(path => path.slice(0, -'_init'.length)))
   const isUnlogged = (path: string) => !path.endsWith('_init') && unlogged.has(path.replace(/(_(fsm|vm))?(\.\d+)?$/, ''))
@@ -114,7 +112,7 @@ function copyCluster(cluster: string, data: string): { folders: string[]; files:
   const folders = tree.folders.filter(path => !ofTheProcess.test(`${path}/`) || !path.includes('/'))
   for (const path of folders) mkdirSync(join(data, path), { mode: 0o700 })
   for (const path of tree.files.filter(path => !ofTheProcess.test(path) && !isUnlogged(path))) {
-    const source = openUnlessGone(join(cluster, path), owner)
+    const source = openUnlessGone(cluster, path)
     if (source === undefined) continue // a table that was dropped meanwhile: the WAL says so
     files[path] = copyHashed(source, join(data, path), { flush: true })
     closeSync(source)
@@ -123,7 +121,6 @@ function copyCluster(cluster: string, data: string): { folders: string[]; files:
 }
 
 function copyWal(cluster: string, data: string, from: string, to: string): Record<string, FileProof> {
-  const owner = statSync(cluster).uid
   const names = readdirSync(join(cluster, 'pg_wal')).filter(name => /^[0-9A-F]{24}$/.test(name) && name >= from && name <= to)
   if (!names.includes(from))
     throw new BackupError(
@@ -131,7 +128,7 @@ function copyWal(cluster: string, data: string, from: string, to: string): Recor
     )
   return Object.fromEntries(
     names.map(name => {
-      const source = openOwn(join(cluster, 'pg_wal', name), constants.O_RDONLY, [owner])
+      const source = openOwn(cluster, `pg_wal/${name}`, constants.O_RDONLY)
       const proof = copyHashed(source, join(data, 'pg_wal', name), { flush: true })
       closeSync(source)
       return [`pg_wal/${name}`, proof]
@@ -139,9 +136,9 @@ function copyWal(cluster: string, data: string, from: string, to: string): Recor
   )
 }
 
-function openUnlessGone(path: string, owner: number): number | undefined {
+function openUnlessGone(cluster: string, path: string): number | undefined {
   try {
-    return openOwn(path, constants.O_RDONLY, [owner])
+    return openOwn(cluster, path, constants.O_RDONLY)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -150,8 +147,9 @@ function openUnlessGone(path: string, owner: number): number | undefined {
 
 /** The folders of finished backups, the oldest first. */
 export const backupsIn = (backupDir: string): string[] =>
-  readdirSync(backupDir)
-    .filter(name => /^base-\d{8}T\d{6}Z$/.test(name))
+  readdirSync(backupDir, { withFileTypes: true })
+    .filter(entry => entry.isDirectory() && /^base-\d{8}T\d{6}Z$/.test(entry.name))
+    .map(({ name }) => name)
     .sort()
     .map(name => join(backupDir, name))
 

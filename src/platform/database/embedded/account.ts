@@ -1,7 +1,7 @@
 // Whom the server runs as. PostgreSQL refuses root, so root hands it to an unprivileged user that can reach the data folder.
 
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { childEnvironment } from '../../childEnvironment.ts'
@@ -57,8 +57,7 @@ export function chooseAccount(
     )
   // Root's own is a cluster put back from a backup by root.
   if (clusterOwner === 0) execFileSync('chown', ['-hR', `${account.uid}:${account.gid}`, cluster], { env })
-  // Others may pass the data folder, which is root's, and nothing more: what is in it has modes of its own.
-  chmodSync(folder, statSync(folder).mode | 0o001)
+  letPass(folder)
   const barrier = firstClosed(folder, account) ?? firstClosed(binaries.postgres, account)
   if (barrier === undefined) return { ...account, prefix: [], options: { ...options, uid: account.uid, gid: account.gid } }
   const prefix = [
@@ -101,6 +100,21 @@ function accountOf(who: number | string): { name: string; uid: number; gid: numb
   if (found !== undefined) return { name: String(found[0]), uid: Number(found[2]), gid: Number(found[3]) }
   const uid = typeof who === 'number' ? who : 65534
   return { name: String(who), uid, gid: uid }
+}
+
+/** Others may pass a data folder of root's, and nothing more: what is in it has modes of its own. */
+export function letPass(folder: string): void {
+  if (process.getuid?.() === 0) chmodSync(folder, statSync(folder).mode | 0o001)
+}
+
+/** Of what the server works with beside its own files. Its abilities, where it has any, pass all folders. */
+export function refuseClosed(folder: string, account: SystemAccount): void {
+  const isRootsServer = process.getuid?.() === 0 && account.prefix.length === 0
+  const barrier = isRootsServer ? firstClosed(realpathSync(folder), account) : undefined
+  if (barrier !== undefined)
+    throw new FolderError(
+      `User ${account.name}, who runs the database, cannot reach ${folder}, where its archive is: let others pass ${barrier} (chmod o+x ${barrier}), or put the archive elsewhere.`,
+    )
 }
 
 /** The first folder on the way, the last one included, that this user may not enter. */

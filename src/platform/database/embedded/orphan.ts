@@ -1,7 +1,7 @@
 // What a killed gateway left running: its database server is stopped before a new one starts on the same folder.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { childEnvironment } from '../../childEnvironment.ts'
 import { systemClock } from '../../clock.ts'
@@ -9,18 +9,17 @@ import { FolderError } from '../folder.ts'
 import { isSameProcess, processIdentity } from '../running.ts'
 import { readOwn, removeFolder, writeOwn } from './ownFile.ts'
 import { patienceMs } from './place.ts'
-import { readServerFile, serverFileOf } from './serverFile.ts'
+import { readServerFile, serverFile } from './serverFile.ts'
 
 /** Stops the server that a killed gateway left on this folder. Nothing is ever sent to a process that is not it. */
-export async function stopOrphan(cluster: string, owner: number, say: (text: string) => void): Promise<void> {
-  const pidFile = serverFileOf(cluster)
+export async function stopOrphan(cluster: string, say: (text: string) => void): Promise<void> {
   let text: string
   try {
-    text = readOwn(pidFile, owner)
+    text = readOwn(cluster, serverFile).toString()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     if (error instanceof FolderError) throw error
-    throw new FolderError(`${pidFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+    throw new FolderError(`${join(cluster, serverFile)} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
   }
   const { pid } = readServerFile(text)
   const identity = processIdentity(pid)
@@ -28,7 +27,7 @@ export async function stopOrphan(cluster: string, owner: number, say: (text: str
     // A pid that is somebody else's since a crash of the machine, or a dead process that nobody collects, PostgreSQL takes
     // for a living server. It passes over its parent's pid, and still looks for sessions that outlived the old server;
     // deleting the file would prevent that.
-    writeOwn(pidFile, owner, text.replace(/^.*/, String(process.pid)))
+    writeOwn(cluster, serverFile, text.replace(/^.*/, String(process.pid)))
     return
   }
   say(`Stopping the database server that an earlier gateway left running (pid ${pid}) ...`)
@@ -51,7 +50,7 @@ export async function stopOrphan(cluster: string, owner: number, say: (text: str
 /** Clears away what a command that was killed has put together in a folder of its own, with the server that it had started there. */
 export async function clearDraft(draft: string, say: (text: string) => void): Promise<void> {
   const cluster = join(draft, 'postgres')
-  if (existsSync(cluster)) await stopOrphan(cluster, statSync(cluster).uid, say)
+  await stopOrphan(cluster, say)
   removeFolder(draft)
 }
 

@@ -3,11 +3,14 @@
 
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   closeSync,
   constants,
+  fchownSync,
   fstatSync,
   ftruncateSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,33 +18,56 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { childEnvironment } from '../../childEnvironment.ts'
-import { whoMayReplace } from '../../files.ts'
+import { openedAs, whoMayPlace } from '../../files.ts'
 import { FolderError } from '../folder.ts'
 
-/** Opens a file only if it is there as itself, and belongs to one of these users. */
-export function openOwn(path: string, flags: number, owners: readonly number[]): number {
+/**
+ * Opens a file below a folder only if it is there as itself, and so is each folder on the way: no link is followed, no pipe waited for, and in a folder of
+ * another user's stands that user's alone. Into root's folders, and ours, nobody else puts anything. What `O_EXCL` makes there belongs to whose the folder is.
+ */
+export const openOwn = (folder: string, name: string, flags: number): number =>
+  closed(openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY), handle =>
+    openBelow(handle, folder, name.split('/'), flags),
+  )
+
+function openBelow(above: number, place: string, [step, ...rest]: readonly string[], flags: number): number {
+  const path = join(place, step!)
+  if (rest.length === 0) return openStep(above, path, flags)
+  return closed(openStep(above, path, constants.O_RDONLY | constants.O_DIRECTORY), handle => openBelow(handle, path, rest, flags))
+}
+
+function openStep(above: number, path: string, flags: number): number {
   const refusal = new FolderError(
     `${path} is no file of its own, or of another user than the server's: somebody may have put it there. Look at it, and remove it.`,
   )
+  const name = join(openedAs(above, dirname(path)), basename(path))
   let handle: number
   try {
-    handle = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600) // no link is followed, no pipe waited for
+    handle = openSync(name, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600)
   } catch (error) {
-    throw ['ELOOP', 'ENXIO', 'EISDIR'].includes((error as NodeJS.ErrnoException).code!) ? refusal : error
+    if (['ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR', 'EEXIST'].includes((error as NodeJS.ErrnoException).code!)) throw refusal
+    throw Object.assign(error as Error, { message: (error as Error).message.replace(name, path) })
   }
+  const { uid, gid } = fstatSync(above)
+  const isForeign = ![0, process.getuid?.() ?? uid].includes(uid)
+  if (isForeign && (flags & constants.O_EXCL) !== 0) fchownSync(handle, uid, gid)
   const stat = fstatSync(handle)
-  if (stat.isFile() && stat.nlink === 1 && owners.includes(stat.uid)) return handle
+  const isMeant = (flags & constants.O_DIRECTORY) !== 0 || (stat.isFile() && (stat.nlink === 1 || !writes(flags)))
+  if (isMeant && (!isForeign || stat.uid === uid)) return handle
   closeSync(handle)
   throw refusal
 }
 
-export const readOwn = (path: string, owner: number): string =>
-  closed(openOwn(path, constants.O_RDONLY, [owner]), handle => readFileSync(handle, 'utf8'))
+/** A file with a second name is written under both. Copies of backups may share theirs. */
+const writes = (flags: number): boolean => (flags & (constants.O_WRONLY | constants.O_RDWR)) !== 0
 
-export const writeOwn = (path: string, owner: number, text: string): void =>
-  closed(openOwn(path, constants.O_WRONLY, [owner]), handle => {
+export const readOwn = (folder: string, name: string): Buffer =>
+  closed(openOwn(folder, name, constants.O_RDONLY), handle => readFileSync(handle))
+
+export const writeOwn = (folder: string, name: string, text: string): void =>
+  closed(openOwn(folder, name, constants.O_WRONLY), handle => {
     ftruncateSync(handle)
     writeFileSync(handle, text)
   })
@@ -70,8 +96,19 @@ export function removeFolder(path: string): void {
   rmdirSync(path)
 }
 
-/** Whoever may put names into a folder could have root write, or give away, what a link leads to; in live mode nobody else has a say in it at all. */
-export function refuseOpenFolder(name: string, folder: string, strict: boolean): void {
-  const who = strict || process.getuid?.() === 0 ? whoMayReplace(folder) : undefined
-  if (who !== undefined) throw new FolderError(`${name} names ${folder}, which ${who}.`)
+/**
+ * Makes the folder of backups where it is not there; root's lets the server's user pass. Whoever may put names into it could have root write, or give away,
+ * what a link leads to; in live mode nobody else has a say in it at all.
+ */
+export function makeBackupDir(name: string, folder: string, strict: boolean): void {
+  const isRoot = process.getuid?.() === 0
+  const refuse = () => {
+    const who = strict || isRoot ? whoMayPlace(folder, { strict }) : undefined
+    if (who !== undefined) throw new FolderError(`${name} names ${folder}, which ${who}.`)
+  }
+  refuse()
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
+  refuse()
+  if (first !== undefined && isRoot)
+    for (let made = folder; made.length >= first.length; made = dirname(made)) chmodSync(made, 0o711)
 }

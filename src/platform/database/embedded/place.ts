@@ -1,10 +1,8 @@
 // What a start works with.
 
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { readPlainFile } from '../../files.ts'
 import type { SystemAccount } from './account.ts'
 import type { Binaries } from './binaries.ts'
+import { readOwn } from './ownFile.ts'
 
 /** DATA_DIR, the folders in it, the programs and whom they run as. */
 export type EmbeddedPlace = { folder: string; cluster: string; socketFolder: string; binaries: Binaries; account: SystemAccount }
@@ -26,8 +24,7 @@ export const upgradingName = 'postgres.upgrading'
 export const unfinished = { [restoringName]: 'restore', [upgradingName]: 'upgrade-database' } as const
 
 /** The major version of the server that made the files of a cluster; no other reads them. */
-export const clusterMajor = (cluster: string): string => readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
+export const clusterMajor = (cluster: string): string => readOwn(cluster, 'PG_VERSION').toString().trim()
 
 /** PostgreSQL's name of a database's files, made by chance with them, and carried by all that it writes: a copy has it too, what takes their place has not. */
-export const systemIdentifier = (cluster: string): string =>
-  String(readPlainFile(join(cluster, 'global/pg_control')).readBigUInt64LE())
+export const systemIdentifier = (cluster: string): string => String(readOwn(cluster, 'global/pg_control').readBigUInt64LE())

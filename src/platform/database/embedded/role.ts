@@ -9,21 +9,21 @@ import { start } from './account.ts'
 import { readOwn, writeOwn } from './ownFile.ts'
 import { database, type EmbeddedPlace, role } from './place.ts'
 
+const doorsFile = 'pg_hba.conf'
 const doors = `# Written by Tollgate: its own role, by the unix socket, and nobody else. It may begin and end backups.\nlocal ${database} ${role} trust\n`
 // A test makes databases of its own beside it.
 const doorsOfTests = doors.replace(` ${database} `, ' all ')
 
 /** Does nothing where it was done before; a cluster of the time before had a superuser, whose tables pass to the role. */
 export async function makeRole({ binaries, account }: EmbeddedPlace, cluster: string, fast: boolean): Promise<void> {
-  const hba = join(cluster, 'pg_hba.conf')
   const wanted = fast ? doorsOfTests : doors
-  const present = existsSync(hba) ? readOwn(hba, account.uid) : ''
+  const present = existsSync(join(cluster, doorsFile)) ? readOwn(cluster, doorsFile).toString() : ''
   if (present === wanted) return
   if (present !== doors && present !== doorsOfTests) {
     for (const [name, statements] of Object.entries(made)) await alone(name, statements)
   }
   if (fast) await alone('postgres', [`alter role ${role} createdb`])
-  writeOwn(hba, account.uid, wanted)
+  writeOwn(cluster, doorsFile, wanted)
 
   async function alone(name: string, statements: readonly string[]): Promise<void> {
     const args = ['--single', '-j', '-D', cluster, ...(fast ? ['-F'] : []), name]

@@ -1,9 +1,8 @@
 // What a server writes beside its files while it runs. The file stays when it is killed, and goes along with a copy of the folder: it names a server, and proves none.
 
 import { realpathSync } from 'node:fs'
-import { join } from 'node:path'
 
-export const serverFileOf = (cluster: string): string => join(cluster, 'postmaster.pid')
+export const serverFile = 'postmaster.pid'
 
 /** `host`: the folder of its socket; empty while it starts. */
 export type ServerFile = { readonly pid: number; readonly folder: string; readonly port: number; readonly host: string }
