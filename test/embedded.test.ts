@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   existsSync,
   lchownSync,
   linkSync,
@@ -28,6 +29,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/e
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
 import { isSameProcess, markRunning, processIdentity } from '../src/platform/database/running.ts'
+import { project } from './support/process.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-test-')))
 const isRoot = process.getuid?.() === 0
@@ -186,6 +188,34 @@ test('root takes no folder that others could put another in the place of, and ma
   }
   assert.deepEqual([statSync(victim).mode & 0o777, readdirSync(victim)], [0o700, []])
   for (const path of [join(shared, 'ours/data'), join(shared, 'new'), join(shared, 'inner/data')]) claimFolder(path).release()
+})
+
+test("root works in another user's clone, whose program it runs, and in no folder of a third one there", ofRoot, async () => {
+  const clone = join(root, 'clone')
+  mkdirSync(join(clone, 'src/platform'), { recursive: true })
+  for (const name of ['files.ts', 'errors.ts'])
+    copyFileSync(join(project, 'src/platform', name), join(clone, 'src/platform', name))
+  chownSync(clone, nobody, 0)
+  chmodSync(clone, 0o775)
+  const { whoMayPlace }: typeof import('../src/platform/files.ts') = await import(join(clone, 'src/platform/files.ts'))
+  const inClone = (path: string, strict = false) => whoMayPlace(join(clone, path), { strict })
+  mkdirSync(join(clone, 'data'))
+  for (const [uid, mode, refused] of [
+    [0, 0o700, undefined],
+    [nobody, 0o755, undefined],
+    [nobody, 0o775, /^others may change/],
+    [1000, 0o755, /^another user may change/],
+  ] as const) {
+    chownSync(join(clone, 'data'), uid, 0)
+    chmodSync(join(clone, 'data'), mode)
+    const who = inClone('data')
+    assert.ok(refused ? refused.test(who ?? '') : who === undefined, who)
+    assert.match(inClone('data', true) ?? '', /^another user may replace, whose folder/, 'in live mode')
+  }
+  chmodSync(join(clone, 'data'), 0o777)
+  assert.match(inClone('data/below') ?? '', /^another user may replace/)
+  assert.equal(inClone('new/data'), undefined)
+  assert.match(whoMayPlace(`${clone}/../clone/new`, { strict: false }) ?? '', /whose folder/, 'a way that leads out of it')
 })
 
 test("a command asks no file that the server's user put in the place of the server's own", ofRoot, () => {

@@ -58,27 +58,41 @@ const isHandedOver = ({ uid, gid }: Stats): boolean =>
 export const whoMayReplace = (path: string): string | undefined =>
   existsSync(path) ? whoDecides(path, next => `leads to no file: ${next}`) : undefined
 
+/** Whoever may write here changes the program itself. */
+const program = dirname(dirname(import.meta.dirname))
+
 /**
  * The same of a folder that is made where it is not there: until then whoever may write to the nearest one above it is first. `strict` takes none that would be
- * made where everybody may, as in /tmp; otherwise its sticky bit will do.
+ * made where everybody may, as in /tmp; otherwise its sticky bit will do, and below the program whoever owns that may do what its gateway may.
  */
 export const whoMayPlace = (folder: string, { strict }: { readonly strict: boolean }): string | undefined =>
-  whoDecides(folder, (_, above) =>
-    strict && (statSync(above).mode & 0o022) !== 0 ? `others may make, who may write to the folder ${above}` : undefined,
+  whoDecides(
+    folder,
+    (_, above) =>
+      strict && (statSync(above).mode & 0o022) !== 0 ? `others may make, who may write to the folder ${above}` : undefined,
+    strict ? undefined : program,
   )
 
-/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. */
-function whoDecides(path: string, missing: (next: string, above: string) => string | undefined): string | undefined {
-  let place = '/'
+/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. `trusted`: a folder of which its owner may. */
+function whoDecides(
+  path: string,
+  missing: (next: string, above: string) => string | undefined,
+  trusted?: string,
+): string | undefined {
+  const whole = isAbsolute(path) ? path : `${process.cwd()}/${path}`
+  const isBelow = trusted !== undefined && `${whole}/`.startsWith(`${trusted}/`) && !whole.split('/').includes('..')
+  const own = isBelow ? statSync(trusted).uid : undefined
+  const isOfOthers = ({ uid }: Stats) => uid !== own && !isOwn(uid)
+  let place = isBelow ? trusted : '/'
   let links = 0
-  for (const ahead = `${isAbsolute(path) ? '' : process.cwd()}/${path}`.split('/'); ahead.length > 0; ) {
+  for (const ahead = whole.slice(isBelow ? trusted.length : 0).split('/'); ahead.length > 0; ) {
     const name = ahead.shift()!
     if (name === '' || name === '.') continue
     if (name === '..') {
       place = dirname(place)
       continue
     }
-    const who = whoMayRename(place)
+    const who = place === trusted ? undefined : whoMayRename(place, isOfOthers)
     if (who !== undefined) return who
     const next = join(place, name)
     const stat = lstatOf(next)
@@ -94,6 +108,7 @@ function whoDecides(path: string, missing: (next: string, above: string) => stri
     ahead.unshift(...target.split('/'))
   }
   const stat = statSync(place)
+  if (place === trusted) return
   if (isOfOthers(stat)) return 'another user may change: it must belong to the user of the gateway, or to root'
   if ((stat.mode & 0o022) !== 0) return `others may change: ${stat.isDirectory() ? 'chmod go-w' : 'set its mode to 0600'}`
 }
@@ -102,7 +117,7 @@ function whoDecides(path: string, missing: (next: string, above: string) => stri
 const linksMost = 40
 
 /** Who else may put another thing under a name of a folder. */
-function whoMayRename(folder: string): string | undefined {
+function whoMayRename(folder: string, isOfOthers: (stat: Stats) => boolean): string | undefined {
   const stat = statSync(folder)
   if (isOfOthers(stat)) return `another user may replace, whose folder ${folder} is`
   // In a folder with the sticky bit, as /tmp, names are safe from others.
@@ -110,7 +125,7 @@ function whoMayRename(folder: string): string | undefined {
     return `others may replace, who may write to the folder ${folder}: chmod go-w ${folder}`
 }
 
-const isOfOthers = ({ uid }: Stats): boolean => ![0, process.getuid?.() ?? uid].includes(uid)
+const isOwn = (uid: number): boolean => [0, process.getuid?.() ?? uid].includes(uid)
 
 /** Not a folder, and no pipe that would be waited for. */
 export const isFile = (path: string): boolean => statOf(path)?.isFile() === true
