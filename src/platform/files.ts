@@ -73,19 +73,20 @@ export const whoMayPlace = (folder: string, { strict }: { readonly strict: boole
     strict ? undefined : program,
   )
 
-/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. `trusted`: a folder of which its owner may. */
+/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. `program`: what is below is its owner's too. */
 function whoDecides(
   path: string,
   missing: (next: string, above: string) => string | undefined,
-  trusted?: string,
+  program?: string,
 ): string | undefined {
   const whole = isAbsolute(path) ? path : `${process.cwd()}/${path}`
-  const isBelow = trusted !== undefined && `${whole}/`.startsWith(`${trusted}/`) && !whole.split('/').includes('..')
-  const own = isBelow ? statSync(trusted).uid : undefined
+  const isBelow = program !== undefined && `${whole}/`.startsWith(`${program}/`) && !whole.split('/').includes('..')
+  const trusted = isBelow ? program : undefined
+  const own = trusted === undefined ? undefined : statSync(trusted).uid
   const isOfOthers = ({ uid }: Stats) => uid !== own && !isOwn(uid)
-  let place = isBelow ? trusted : '/'
+  let place = trusted ?? '/'
   let links = 0
-  for (const ahead = whole.slice(isBelow ? trusted.length : 0).split('/'); ahead.length > 0; ) {
+  for (const ahead = whole.slice(trusted?.length ?? 0).split('/'); ahead.length > 0; ) {
     const name = ahead.shift()!
     if (name === '' || name === '.') continue
     if (name === '..') {
