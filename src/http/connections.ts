@@ -25,8 +25,10 @@ export const unfinishedBytesMost = 64 * 1024 * 1024
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
-/** Where answers are owed to all; and requests of one connection one after the other. */
-export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
+/** Requests of one connection one after the other: the last answer closes it. Node’s own limit closes nothing, and answers what goes beyond it without a word to us. */
+export const requestsMost = 10_000
+/** Where answers are owed to all. */
+export const maxima = { maxConnections: connectionsMost + 64 }
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
 export type Patience = {
@@ -79,6 +81,7 @@ type OpenConnection = {
   readonly unfinished: Map<IncomingMessage, number>
   /** Of those that have come whole. */
   readonly bodies: Map<IncomingMessage, string>
+  requests: number
   idleSince: number
   stuckSince: number | undefined
   endsBefore: number | undefined
@@ -147,6 +150,7 @@ export function watchConnections(
       untakenSince: 0,
       unfinished: new Map(),
       bodies: new Map(),
+      requests: 0,
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
@@ -249,6 +253,13 @@ export function watchConnections(
     if (bytesUntaken > untakenBytesMost) drop(mostHeld(untakenBy, ({ untakenSince }) => untakenSince))
   }
 
+  function closeSoon(socket: Socket): void {
+    stopParsing(socket)
+    const one = connections.get(socket)
+    if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
+    else socket.destroy()
+  }
+
   return {
     opened,
     begun(socket) {
@@ -270,6 +281,11 @@ export function watchConnections(
       const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
       if (one.endsBefore !== undefined) return false
+      if (++one.requests > requestsMost) {
+        closeSoon(socket)
+        return false
+      }
+      if (one.requests === requestsMost) outgoing.shouldKeepAlive = false
       const { network } = one
       if (
         one.unfinished.size >= unfinishedMost ||
@@ -322,12 +338,7 @@ export function watchConnections(
       const one = connections.get(socket)
       return one !== undefined && isOwed(one)
     },
-    closeSoon(socket) {
-      stopParsing(socket)
-      const one = connections.get(socket)
-      if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
-      else socket.destroy()
-    },
+    closeSoon,
     closeAll(which) {
       for (const socket of [...(which === 'every' ? connections.keys() : unsecured)]) socket.destroy()
     },

@@ -4,6 +4,7 @@
 import { amountText } from '../../contract/amounts.ts'
 import { beginningOf } from '../../contract/cardNumbers.ts'
 import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
+import { parseUrl } from '../../contract/url.ts'
 import { hostOf } from '../../platform/http.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
@@ -296,7 +297,6 @@ function readJson(text: string): Readonly<Record<string, unknown>> {
   throw new Error('answered with something that is no JSON object')
 }
 
-const isAddress = (text: string | undefined): text is string =>
-  text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+const isAddress = (text: string | undefined): text is string => /^https?:$/.test(parseUrl(text ?? '')?.protocol ?? '')
 const optional = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { readonly [key in Name]?: string }
