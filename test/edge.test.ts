@@ -331,7 +331,7 @@ describe('connections that are kept busy with nothing', () => {
   async function outlived(work: (socket: Socket) => void): Promise<void> {
     const connections = watchConnections(systemClock, patience)
     const server = http.createServer((incoming, outgoing) => {
-      if (connections.asked(incoming, outgoing)) outgoing.end(Buffer.alloc(16 * 2 ** 20))
+      if (connections.asked(incoming, outgoing, '127.0.0.1')) outgoing.end(Buffer.alloc(16 * 2 ** 20))
     })
     server.on('connection', connections.opened)
     server.listen(0, '127.0.0.1')

@@ -19,7 +19,7 @@ import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
-import { type Connections, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
+import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
@@ -93,7 +93,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    if (!connections.asked(incoming, outgoing)) return
+    if (incoming.rawHeaders.length > 2 * headersMost) return void refuseUnread(incoming.socket, 431, 'headersTooLarge')
+    const caller = callerOf(incoming)
+    if (!connections.asked(incoming, outgoing, caller)) return
     const started = parts.clock.elapsed()
     // What stands behind such a request may be lost in Node's change of protocols, which is none here.
     if (incoming.headers.upgrade !== undefined) outgoing.shouldKeepAlive = false
@@ -101,8 +103,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
     const most = destination.route?.callers === 'browser' ? browserBodyMax : bodyMax
-    readBody(incoming, callerOf, destination.route?.bodyMax ?? most, connections, bytes => {
-      const request = requestOf(incoming, target, number)
+    readBody(incoming, caller, destination.route?.bodyMax ?? most, connections, bytes => {
+      const request = requestOf(incoming, target, caller, number)
       const isTooLarge = bytes === undefined
       const begin = () => {
         const body = isTooLarge ? '' : connections.begins(incoming)
@@ -201,6 +203,34 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       : { ...resultAnswer(parts, request, 503, away), headers: { 'Retry-After': '5' } }
   }
 
+  /** The last of a connection: what is no request, or none that is looked at. */
+  function refuseUnread(socket: Socket, status: number, name: ResultName): void {
+    connections.closeSoon(socket)
+    if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
+    const { body } = resultAnswer(
+      parts,
+      {
+        method: '',
+        path: '',
+        query: '',
+        headers: {},
+        body: '',
+        charset: 'utf-8',
+        address: '',
+        publicUrl: '',
+        number: randomHex(parts.random),
+        isGone: () => socket.destroyed,
+        whenAnswered: [],
+        seen: {},
+      },
+      status,
+      name,
+    )
+    socket.end(
+      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+  }
+
   /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
   function send(
     incoming: IncomingMessage,
@@ -243,7 +273,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     return isStream ? { made } : { made, sending }
   }
 
-  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, number: string): Request {
+  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, address: string, number: string): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
     return {
       method: incoming.method ?? 'GET',
@@ -252,7 +282,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       headers: incoming.headers as Request['headers'],
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
-      address: callerOf(incoming),
+      address,
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,
@@ -274,44 +304,16 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   const server = options.tls
     ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener), socket => {
-        connections.takes(socket, 0, () => socket.remoteAddress ?? '')
+        connections.takes(socket, 0, socket.remoteAddress ?? '')
       })
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on('connection', options.tls ? connections.begun : connections.opened)
   server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
-  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
-    connections.closeSoon(socket)
-    if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
-    const [status, name]: [number, ResultName] =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? [431, 'headersTooLarge']
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? [408, 'malformedRequest']
-          : [400, 'malformedRequest']
-    const { body } = resultAnswer(
-      parts,
-      {
-        method: '',
-        path: '',
-        query: '',
-        headers: {},
-        body: '',
-        charset: 'utf-8',
-        address: '',
-        publicUrl: '',
-        number: randomHex(parts.random),
-        isGone: () => socket.destroyed,
-        whenAnswered: [],
-        seen: {},
-      },
-      status,
-      name,
-    )
-    socket.end(
-      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    )
+  server.on('clientError', ({ code }: Error & { code?: string }, socket: Socket) => {
+    if (code === 'HPE_HEADER_OVERFLOW') refuseUnread(socket, 431, 'headersTooLarge')
+    else refuseUnread(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, 'malformedRequest')
   })
 
   return {
@@ -356,28 +358,23 @@ function* inPieces(body: string | Buffer): Generator<Buffer> {
  * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
-  callerOf: (incoming: IncomingMessage) => string,
+  caller: string,
   bodyMax: number,
-  { keeps, takes, waits }: Connections,
+  { keeps, letsGo, takes, waits }: Connections,
   done: (bytes: number | undefined) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
   let over = false
-  let caller: string | undefined
-  const whose = (): string => {
-    caller ??= callerOf(incoming)
-    return caller
-  }
   incoming.on('data', (chunk: Buffer) => {
     const at = length
     length += chunk.length
-    if (at > 0 && !takes(incoming.socket, chunk.length, whose)) return
+    if (at > 0 && !takes(incoming.socket, chunk.length, caller)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return
       over = true
-      keeps(incoming, -length)
+      letsGo(incoming)
       done(undefined) // the rest is not read: the answer closes the connection
       incoming.pause()
     } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)
