@@ -519,7 +519,7 @@ describe('requests under way without a token', () => {
 
 it('a crowd is begun a few in each turn, and who comes meanwhile waits for no more than that turn', async () => {
   const turns: (() => void)[] = []
-  const turn = fairTurns(go => turns.push(go))
+  const { turn, spent } = fairTurns(go => turns.push(go))
   const begun: string[] = []
   const begin = (network: string, bytes = 0, cost = 1) =>
     void Promise.resolve(turn(network, bytes, cost)).then(() => begun.push(network), assert.fail)
@@ -559,6 +559,18 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   for (let at = 0; at < 40; at++) begin('costly', 0, 4)
   await settled()
   assert.deepEqual([begun.length, await next(), await next(), await next()], [232, 16, 8, 0])
+  // A long answer is as much of the turns to come, of its network alone; a short one is nothing.
+  spent('costly', 100 * 4096)
+  spent('crowd', 4000)
+  for (const network of ['costly', 'crowd', 'costly']) begin(network)
+  await settled()
+  assert.deepEqual(begun.slice(-3), ['costly', 'crowd', 'costly'], 'this turn has begun')
+  assert.equal(await next(), 0)
+  for (let at = 0; at < 40; at++) begin('costly')
+  for (let at = 0; at < 64; at++) begin('crowd')
+  await settled()
+  assert.equal(begun.slice(-64).filter(network => network === 'crowd').length, 64)
+  assert.deepEqual([await next(), await next(), await next()], [28, 12, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 

@@ -87,7 +87,7 @@ const headers = [
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   let entrance: Listening | undefined
-  const turn = fairTurns(setImmediate)
+  const turns = fairTurns(setImmediate)
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
@@ -112,7 +112,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         request.body = body
         serve(destination, request, incoming, outgoing, isTooLarge, started)
       }
-      Promise.resolve(turn(networkOf(request.address), (bytes ?? 0) + request.query.length, destination.route?.cost))
+      Promise.resolve(turns.turn(networkOf(request.address), (bytes ?? 0) + request.query.length, destination.route?.cost))
         .then(begin)
         .catch(error => void failed(destination, request, error))
     })
@@ -130,9 +130,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     Promise.resolve()
       .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
       .catch(error => failed(destination, request, error))
-      .then(made => send(incoming, outgoing, made, destination.route?.cors))
+      .then(made => send(request, incoming, outgoing, made, destination.route?.cors))
       // What cannot be written, for a character that no header may have, is a failure like any other.
-      .catch(error => send(incoming, outgoing, failed(destination, request, error)))
+      .catch(error => send(request, incoming, outgoing, failed(destination, request, error)))
       .then(({ made, sending }) => {
         const took = parts.clock.elapsed() - started
         const milliseconds = Math.round(took)
@@ -233,6 +233,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
   function send(
+    request: Request,
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     made: HttpAnswer,
@@ -253,6 +254,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     connections.answers(incoming, length)
+    turns.spent(networkOf(request.address), length)
     if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
