@@ -146,6 +146,22 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('wait from their last answer on, and who has waited for longest goes', () => {
+    const { connections, socketFrom } = makeWatch()
+    const [busy, idle, later] = Array.from({ length: networkConnectionsMost }, () => socketFrom('192.0.2.7'))
+    const outgoing = new EventEmitter()
+    const incoming = { socket: busy as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    connections.asked(incoming, outgoing as ServerResponse, '192.0.2.7')
+    connections.waits(incoming, '')
+    outgoing.emit('close')
+    socketFrom('192.0.2.7')
+    assert.deepEqual(
+      [busy, idle, later].map(one => one?.closed),
+      [false, true, false],
+    )
+    connections.stop()
+  })
+
   it('of one network of IPv6 count together', () => {
     const { connections, socketFrom } = makeWatch()
     const crowd = Array.from({ length: networkConnectionsMost + 10 }, (_, at) => socketFrom(`2001:db8:1:2::${at.toString(16)}`))
