@@ -46,12 +46,18 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
     return socket as unknown as FakeSocket
   }
   /** Asks for something whose body has not come. */
-  const begin = (socket: Socket): IncomingMessage => {
-    const incoming = { socket, complete: false } as IncomingMessage
-    connections.asked(incoming, new EventEmitter() as ServerResponse)
+  const begin = (socket: Socket, caller = socket.remoteAddress!, rawHeaders: string[] = []): IncomingMessage => {
+    const incoming = { socket, complete: false, rawHeaders } as IncomingMessage
+    connections.asked(incoming, new EventEmitter() as ServerResponse, caller)
     return incoming
   }
-  return { connections, socketFrom, begin }
+  /** Asks for something whose body has. */
+  const ask = (socket: Socket): IncomingMessage => {
+    const incoming = Object.assign(begin(socket), { complete: true })
+    connections.waits(incoming, '')
+    return incoming
+  }
+  return { connections, socketFrom, begin, ask }
 }
 
 describe('small pieces of bodies in one second', () => {
@@ -65,7 +71,7 @@ describe('small pieces of bodies in one second', () => {
     let taken = 0
     for (const caller of callers) {
       const socket = socketFrom(proxy ?? caller)
-      for (let at = 0; at < each && connections.takes(socket, 1, () => caller); at++) taken++
+      for (let at = 0; at < each && connections.takes(socket, 1, caller); at++) taken++
     }
     connections.stop()
     return taken
@@ -140,6 +146,22 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('wait from their last answer on, and who has waited for longest goes', () => {
+    const { connections, socketFrom } = makeWatch()
+    const [busy, idle, later] = Array.from({ length: networkConnectionsMost }, () => socketFrom('192.0.2.7'))
+    const outgoing = new EventEmitter()
+    const incoming = { socket: busy as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    connections.asked(incoming, outgoing as ServerResponse, '192.0.2.7')
+    connections.waits(incoming, '')
+    outgoing.emit('close')
+    socketFrom('192.0.2.7')
+    assert.deepEqual(
+      [busy, idle, later].map(one => one?.closed),
+      [false, true, false],
+    )
+    connections.stop()
+  })
+
   it('of one network of IPv6 count together', () => {
     const { connections, socketFrom } = makeWatch()
     const crowd = Array.from({ length: networkConnectionsMost + 10 }, (_, at) => socketFrom(`2001:db8:1:2::${at.toString(16)}`))
@@ -148,11 +170,11 @@ describe('connections', () => {
   })
 
   it('that are owed answers stay, and so do those of a proxy while a network has more than some of its callers', () => {
-    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
+    const { connections, socketFrom, ask } = makeWatch(address => address === '10.0.0.1')
     const crowd = Array.from({ length: 400 }, () => socketFrom('192.0.2.1'))
     const proxied = Array.from({ length: connectionsMost - 400 }, () => socketFrom('10.0.0.1'))
     const owed = crowd[0]!
-    Object.assign(begin(owed), { complete: true })
+    ask(owed)
     const late = [socketFrom('192.0.2.3'), socketFrom('192.0.2.4')]
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
     assert.deepEqual(
@@ -178,10 +200,10 @@ describe('connections', () => {
   })
 
   it('whose answers nobody takes make room for others, those of the largest crowd first', () => {
-    const { connections, socketFrom, begin } = makeWatch()
+    const { connections, socketFrom, ask } = makeWatch()
     const silent = (address: string): FakeSocket => {
       const socket = socketFrom(address)
-      Object.assign(begin(socket), { complete: true })
+      ask(socket)
       return Object.assign(socket, { writableLength: 1 })
     }
     const crowd = ['198.51.100.1', '198.51.100.2', '198.51.100.3'].flatMap(address =>
@@ -267,6 +289,77 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('behind a proxy are held by callers: who renews its many pushes out no other, and its own go', () => {
+    let elapsed = 0
+    const clock = { ...systemClock, elapsed: () => elapsed }
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1', clock)
+    const keep = (caller: string, bytes: number): FakeSocket => {
+      const socket = socketFrom('10.0.0.1')
+      connections.keeps(begin(socket, caller), bytes)
+      return socket
+    }
+    const answer = (caller: string, bytes: number): FakeSocket => {
+      const socket = socketFrom('10.0.0.1')
+      connections.answers(begin(socket, caller), bytes)
+      return socket
+    }
+    const slow = [keep('192.0.2.8', 98_000), answer('192.0.2.8', 98_000)]
+    elapsed = 60_000
+    for (const [most, hold] of [
+      [unfinishedBytesMost, keep],
+      [untakenBytesMost, answer],
+    ] as const) {
+      const crowd = Array.from({ length: 510 }, () => hold('198.51.100.1', most / 500))
+      assert.equal(crowd.filter(({ closed }) => closed).length, 11)
+    }
+    assert.deepEqual(
+      slow.map(({ closed }) => closed),
+      [false, false],
+    )
+    connections.stop()
+  })
+
+  it('hold the heads of requests that have not begun: their letters, and something for each text', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const heads = Array.from({ length: 100 }, (_, at) => [`x-${at}`, 'a'.repeat(150)]).flat()
+    const crowd = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '198.51.100.4'].flatMap(address =>
+      Array.from({ length: 1000 }, () => {
+        const socket = socketFrom(address)
+        begin(socket, address, heads)
+        return socket
+      }),
+    )
+    const open = crowd.filter(({ closed }) => !closed)
+    assert.ok(open.length > 1500 && open.length * 24_000 < unfinishedBytesMost, `${open.length} are open`)
+    connections.stop()
+  })
+
+  it('that come when all places are taken cost little more than those for which there is room', () => {
+    const milliseconds = (work: () => void): number => {
+      const { user } = process.cpuUsage()
+      work()
+      return (process.cpuUsage().user - user) / 1000
+    }
+    const costOf = (taken: number): number => {
+      const { connections, socketFrom, begin } = makeWatch()
+      const from = (at: number) => `198.51.100.${at % 5}`
+      for (let at = 0; at < taken; at++) begin(socketFrom(from(at)))
+      // The best of some: what the machine does beside it costs too.
+      const cost = Math.min(
+        ...Array.from({ length: 4 }, () =>
+          milliseconds(() => {
+            for (let at = 0; at < 500; at++) begin(socketFrom(from(at)))
+          }),
+        ),
+      )
+      connections.stop()
+      return cost
+    }
+    costOf(0)
+    const [few, all] = [costOf(0), costOf(connectionsMost)]
+    assert.ok(all < 10 * few + 20, `500 took ${all} ms, beside few ${few} ms`)
+  })
+
   it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {
     const { connections, socketFrom } = makeWatch()
     const shop = Array.from({ length: 24 }, () => socketFrom('192.0.2.7'))
@@ -327,7 +420,8 @@ it('requests of one network that wait for their answers are bounded, however man
   const ask = (socket: Socket): boolean => {
     const outgoing = new EventEmitter()
     ends.push(outgoing)
-    return connections.asked({ socket, complete: true } as IncomingMessage, outgoing as ServerResponse)
+    const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    return connections.asked(incoming, outgoing as ServerResponse, socket.remoteAddress!)
   }
   const one = crowd.filter((_, at) => at % 4 === 0)
   let taken = 0
@@ -341,10 +435,56 @@ it('requests of one network that wait for their answers are bounded, however man
   connections.stop()
 })
 
+it('requests of one caller behind a proxy are bounded as those of a network, whichever of its connections they come on', () => {
+  const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1')
+  const ask = (socket: Socket, caller: string): EventEmitter | undefined => {
+    const outgoing = new EventEmitter()
+    const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    return connections.asked(incoming, outgoing as ServerResponse, caller) ? outgoing : undefined
+  }
+  const proxied = Array.from({ length: networkUnfinishedMost + 3 }, () => socketFrom('10.0.0.1'))
+  const asked = proxied.slice(0, networkUnfinishedMost).map(socket => ask(socket, '192.0.2.7'))
+  assert.ok(asked.every(outgoing => outgoing !== undefined))
+  const [more, next, direct] = [proxied.at(-1)!, proxied.at(-2)!, socketFrom('192.0.2.7')]
+  assert.equal(ask(more, '192.0.2.7'), undefined)
+  assert.ok(more.closed)
+  assert.equal(ask(direct, '192.0.2.7'), undefined, 'nor without the proxy')
+  // The others of the proxy ask on, also on a connection that was of this caller before.
+  assert.ok(ask(next, '192.0.2.8'))
+  asked[0]!.emit('close')
+  assert.ok(ask(proxied[0]!, '192.0.2.8'))
+  assert.ok(ask(proxied.at(-3)!, '192.0.2.7'), 'one is answered')
+  connections.stop()
+})
+
+it('of a /56 and a /48 of IPv6 as many requests wait together as of two and four addresses', () => {
+  for (const [step, addresses] of [
+    [1, 2],
+    [256, 4],
+  ] as const) {
+    const { connections, socketFrom } = makeWatch()
+    let taken = 0
+    for (let at = 0; at < 8; at++) {
+      const sockets = Array.from({ length: 20 }, () => socketFrom(`2001:db8:1:${(at * step).toString(16)}::7`))
+      for (const socket of sockets)
+        for (let asked = 0; asked < unfinishedMost - 1; asked++) {
+          const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+          if (connections.asked(incoming, new EventEmitter() as ServerResponse, socket.remoteAddress!)) taken++
+          else break
+        }
+    }
+    // Those of the connections that were closed make room again.
+    assert.ok(taken >= addresses * networkUnfinishedMost && taken < 8 * 20 * (unfinishedMost - 1), `${taken}`)
+    connections.stop()
+  }
+})
+
 it('callers of IPv4 are as many networks, however the socket that they came to writes them', () => {
   const { connections, socketFrom } = makeWatch()
-  const ask = (socket: Socket) =>
-    connections.asked({ socket, complete: true } as IncomingMessage, new EventEmitter() as ServerResponse)
+  const ask = (socket: Socket) => {
+    const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    return connections.asked(incoming, new EventEmitter() as ServerResponse, socket.remoteAddress!)
+  }
   const crowd = Array.from({ length: networkUnfinishedMost / unfinishedMost }, () => socketFrom('::ffff:198.51.100.1'))
   for (const socket of crowd) for (let at = 0; at < unfinishedMost; at++) assert.ok(ask(socket))
   assert.equal(ask(socketFrom('198.51.100.1')), false)
@@ -395,7 +535,7 @@ describe('requests under way without a token', () => {
 
 it('a crowd is begun a few in each turn, and who comes meanwhile waits for no more than that turn', async () => {
   const turns: (() => void)[] = []
-  const turn = fairTurns(go => turns.push(go))
+  const { turn, spent } = fairTurns(go => turns.push(go))
   const begun: string[] = []
   const begin = (network: string, bytes = 0, cost = 1) =>
     void Promise.resolve(turn(network, bytes, cost)).then(() => begun.push(network), assert.fail)
@@ -435,6 +575,18 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   for (let at = 0; at < 40; at++) begin('costly', 0, 4)
   await settled()
   assert.deepEqual([begun.length, await next(), await next(), await next()], [232, 16, 8, 0])
+  // A long answer is as much of the turns to come, of its network alone; a short one is nothing.
+  spent('costly', 100 * 4096)
+  spent('crowd', 4000)
+  for (const network of ['costly', 'crowd', 'costly']) begin(network)
+  await settled()
+  assert.deepEqual(begun.slice(-3), ['costly', 'crowd', 'costly'], 'this turn has begun')
+  assert.equal(await next(), 0)
+  for (let at = 0; at < 40; at++) begin('costly')
+  for (let at = 0; at < 64; at++) begin('crowd')
+  await settled()
+  assert.equal(begun.slice(-64).filter(network => network === 'crowd').length, 64)
+  assert.deepEqual([await next(), await next(), await next()], [28, 12, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 

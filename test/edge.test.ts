@@ -1,15 +1,18 @@
 // Attacks on the edge, each bounded and on loopback: what one connection can cost, whom a request is meant for, and whose page sends it.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import http, { createServer } from 'node:http'
+import { EventEmitter, once } from 'node:events'
+import http, { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { readForm } from '../src/contract/form.ts'
-import { networkConnectionsMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
+import { returnUrl, url } from '../src/contract/formats.ts'
+import { parseUrl } from '../src/contract/url.ts'
+import { networkConnectionsMost, requestsMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
+import { hostRefusal, reachedAt } from '../src/http/host.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { endParsing, stopParsing } from '../src/platform/parsing.ts'
 import { ended } from './support/ended.ts'
@@ -260,6 +263,37 @@ describe('what one connection can cost', () => {
     assert.equal(got.split('HTTP/1.1 200 OK').length - 1, unfinishedMost)
   })
 
+  it('the last request that a connection may ask is answered, and what comes behind it is not', async () => {
+    const live = lines('GET /health/live HTTP/1.1', host)
+    const socket = (await open()).setEncoding('latin1')
+    let rest = ''
+    let answered = 0
+    let last = ''
+    let behind = ''
+    const told = new EventEmitter()
+    socket.on('data', (text: string) => {
+      const parts = (rest + text).split('HTTP/1.1 ')
+      answered += parts.length - 1
+      rest = parts.at(-1)!
+      last = answered === requestsMost ? rest : last
+      behind = answered > requestsMost ? rest : behind
+      told.emit('more')
+    })
+    const closed = ended(socket)
+    const before = requestsMost - 10
+    for (let asked = 0; asked < before; ) {
+      const more = Math.min(30, before - asked)
+      asked += more
+      socket.write(live.repeat(more))
+      while (answered < asked) await once(told, 'more')
+    }
+    assert.equal(socket.closed, false)
+    socket.write(live.repeat(1000))
+    await closed
+    assert.deepEqual([answered, behind], [requestsMost, ''])
+    assert.match(last, /^200 OK[\s\S]*\r\nConnection: close\r\n/)
+  })
+
   it('a request for another protocol is answered, and is the last of its connection', async () => {
     const asks = codes.replace(host, `${host}\r\nConnection: Upgrade\r\nUpgrade: websocket`)
     const got = await exchange(asks + codes)
@@ -297,7 +331,7 @@ describe('connections that are kept busy with nothing', () => {
   async function outlived(work: (socket: Socket) => void): Promise<void> {
     const connections = watchConnections(systemClock, patience)
     const server = http.createServer((incoming, outgoing) => {
-      if (connections.asked(incoming, outgoing)) outgoing.end(Buffer.alloc(16 * 2 ** 20))
+      if (connections.asked(incoming, outgoing, '127.0.0.1')) outgoing.end(Buffer.alloc(16 * 2 ** 20))
     })
     server.on('connection', connections.opened)
     server.listen(0, '127.0.0.1')
@@ -372,6 +406,56 @@ describe('whom a request is meant for', () => {
     await check(target('localhost:80'), 200, '000.000.000')
     for (const name of ['evil.example', 'user@localhost', '']) await check(target(name), 400, '200.100.101')
   })
+  /** What is not ASCII in a name, in so many characters. */
+  const signs = (count: number) => Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
+  /** Milliseconds of the processor, the best of some times. */
+  const costOf = (work: () => void): number =>
+    Math.min(
+      ...Array.from({ length: 5 }, () => {
+        const { user, system } = process.cpuUsage()
+        work()
+        const after = process.cpuUsage()
+        return (after.user + after.system - user - system) / 1000
+      }),
+    )
+  const asked = (authority: string, url = '/') =>
+    ({ httpVersion: '1.1', url, headers: { host: authority }, rawHeaders: ['Host', authority] }) as unknown as IncomingMessage
+
+  it('a Host that is longer than any, or none, is refused and not parsed', () => {
+    const longest = 'a'.repeat(255)
+    assert.equal(hostRefusal(asked(`${longest}:65535`), {}), undefined)
+    assert.equal(reachedAt('http', asked(`${longest}:65535`)), `http://${longest}:65535`)
+    const strange = encodeURIComponent(signs(1700))
+    for (const wrong of [asked(`${longest}a:65535`), asked(strange), asked('localhost', `http://${strange}/`)]) {
+      assert.equal(hostRefusal(wrong, {}), 'malformedRequest')
+      assert.equal(reachedAt('http', wrong), undefined)
+    }
+    const parsed = costOf(() => URL.parse(`http://${strange}`))
+    const refused = costOf(() => {
+      for (let at = 0; at < 10; at++) reachedAt('http', asked(strange))
+    })
+    assert.ok(refused < parsed / 2, `ten took ${refused} ms, one parse ${parsed}`)
+  })
+
+  it('no address with a longer host is parsed, however it is written', () => {
+    const longest = 'a'.repeat(255)
+    const path = `/${signs(1000)}`
+    for (const start of ['https://', 'https:', 'HTTPS:\\\\', '\t ht\ntps:////', 'app://', '//']) {
+      assert.equal(parseUrl(`${start}${longest}:65535${path}`, 'http://a')?.hostname, longest, start)
+      assert.equal(parseUrl(`${start}${longest}a:65535${path}`, 'http://a'), null, start)
+    }
+    assert.equal(parseUrl(path, 'http://a')?.hostname, 'a')
+    assert.equal(parseUrl('nothing'), null)
+    const long = `https://${signs(1900)}`
+    const parsed = costOf(() => URL.parse(long))
+    for (const { also, label } of [url, returnUrl]) {
+      const refused = costOf(() => {
+        for (let at = 0; at < 10; at++) assert.equal(also?.(long), false)
+      })
+      assert.ok(refused < parsed / 2, `${label}: ten took ${refused} ms, one parse ${parsed}`)
+    }
+  })
+
   it('another transfer coding than chunked is not understood', async () => {
     const post = (coding: string) =>
       `${lines('POST /v1/payments HTTP/1.1', host, `Transfer-Encoding: ${coding}`, 'Connection: close')}3\r\na=b\r\n0\r\n\r\n`

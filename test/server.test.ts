@@ -134,6 +134,24 @@ describe('sizes', () => {
     await (await ask(lines('GET / HTTP/1.1', host, `X-Large: ${'x'.repeat(20_000)}`), 431, '200.100.103')).closed
     await (await ask(lines(`GET /${'x'.repeat(20_000)} HTTP/1.1`, host), 431, '200.100.103')).closed
   })
+  it('a hundred headers are taken, one more is a 431, and nothing behind it is answered', async () => {
+    const headers = Array.from({ length: 99 }, (_, at) => `X-${at}: a`)
+    const full = lines('GET /v1/resultcodes HTTP/1.1', host, ...headers)
+    const line = await ask(full, 200, '000.000.100')
+    line.write(lines('GET /v1/resultcodes HTTP/1.1', host, ...headers, 'X-More: a') + full.repeat(3))
+    check(await line.next(), 431, '200.100.103')
+    await line.closed
+    await assert.rejects(line.next(), /no whole answer; got ""/)
+    // What was asked before is answered, and that is the end of the connection.
+    const before = open()
+    const slow = post(`${payment}&customParameters[simulateDelay]=200`)
+    before.write(slow + lines('GET /v1/resultcodes HTTP/1.1', host, ...headers, 'X-More: a') + full)
+    check(await before.next(), 200, '000.100.110')
+    await before.closed
+    await assert.rejects(before.next(), /no whole answer; got ""/)
+    const chunked = lines('POST /v1/payments HTTP/1.1', host, ...headers, 'Transfer-Encoding: chunked')
+    await (await ask(`${chunked}1\r\na\r\n`, 431, '200.100.103')).closed
+  })
   it('2000 parameters are taken, one more is a 400', async () => {
     const many = (count: number) => `${payment}${'&a=b'.repeat(count - payment.split('&').length)}`
     close(await ask(post(many(2000)), 200, '000.100.110'))

@@ -2,6 +2,8 @@
 // A format knows its own limits, so that validation, the reference page, OpenAPI and the boundary tests say the same.
 // Patterns are read with the flag u here and with v by HTML forms: signs in a class that v reserves are escaped.
 
+import { parseUrl } from './url.ts'
+
 export type Format = {
   /** As the specification writes it, for example `AN255, 8 to 255`. */
   readonly label: string
@@ -172,8 +174,9 @@ const browserSchemes: ReadonlySet<string> = new Set(
 export const isAppScheme = (scheme: string): boolean => !browserSchemes.has(scheme)
 
 const isAppAddress = (value: string): boolean => {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) return false
-  const { protocol, username, password } = new URL(value)
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? parseUrl(value) : null
+  if (!address) return false
+  const { protocol, username, password } = address
   return isAppScheme(protocol.slice(0, -1)) && username === '' && password === ''
 }
 
@@ -270,7 +273,7 @@ export function momentOf(text: string): number {
 }
 
 function isWebAddress(value: string): boolean {
-  const address = URL.parse(value)
+  const address = parseUrl(value)
   if (!address) return false
   return (address.protocol === 'https:' || address.protocol === 'http:') && address.username === '' && address.password === ''
 }

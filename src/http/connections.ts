@@ -7,6 +7,7 @@ import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { endParsing, lackOf, stopParsing } from '../platform/parsing.ts'
+import { type CallerNetwork, countNetworks, crowdOf, networkName } from './networks.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -15,18 +16,20 @@ export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
-/** What comes through trusted proxies is of so many callers at least: a network of its own with more connections than one of these goes before. */
-const callersOfProxies = 16
-/** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
+/** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
-/** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
+/** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
-/** Where answers are owed to all; and requests of one connection one after the other. */
-export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
+/** Requests of one connection one after the other: the last answer closes it. Node’s own limit closes nothing, and answers what goes beyond it without a word to us. */
+export const requestsMost = 10_000
+/** Headers of a request. Of more the parser takes one, by which they are seen. */
+export const headersMost = 100
+/** More connections than there are places: where answers are owed to all. */
+export const maxima = { maxConnections: connectionsMost + 64, maxHeadersCount: headersMost + 1 }
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
 export type Patience = {
@@ -44,15 +47,18 @@ export type Connections = {
   begun(socket: Socket): void
   /** TLS stands on `raw`: what is asked and answered goes through this socket from now on. */
   secured(socket: Socket, raw: Socket | undefined): void
-  /** Counts a request until its answer is gone, which must be taken piece by piece, each in time. False = one too many: the connection is closed. */
-  asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
+  /** Counts a request of `caller`, who is another than the socket's end behind a proxy, until its answer is gone, which must be taken piece by piece, each
+   * in time. False = one too many: the connection is closed. */
+  asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`, who is another than the socket's end behind a proxy. False = too many small
+  /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`. False = too many small
    * ones of his network in this second: the connection is closed. */
-  takes(socket: Socket, bytes: number, caller: () => string): boolean
-  /** So many bytes of its body have come, or will not be needed. */
+  takes(socket: Socket, bytes: number, caller: string): boolean
+  /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
+  /** They are needed no more. */
+  letsGo(incoming: IncomingMessage): void
   /** Its body has come whole, and is kept until it begins. */
   waits(incoming: IncomingMessage, body: string): void
   /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
@@ -67,31 +73,40 @@ export type Connections = {
 }
 
 type OpenConnection = {
-  readonly network: string
-  /** That, and those around it: many are given a /56 or a /48 of IPv6. */
-  readonly around: readonly string[]
-  /** Bytes of bodies whose requests have not begun, and since when there are any. */
-  bytes: number
-  bytesSince: number
-  /** Since when it has taken no answer of those that are made. */
+  socket: Socket
+  /** Whose place it takes: of trusted proxies it is that of all their callers. */
+  readonly network: CallerNetwork<OpenConnection>
+  /** Who asked last. */
+  caller: CallerNetwork<OpenConnection>
+  /** Bytes of requests that have not begun, and since when there are any. */
+  kept: number
+  keptSince: number
+  /** Bytes of answers that are made, and since when it has taken none of them. */
+  untaken: number
   untakenSince: number
-  /** Requests whose answers are not gone, with the bytes of those that are made. */
-  readonly unfinished: Map<IncomingMessage, number>
-  /** Of those that have come whole. */
-  readonly bodies: Map<IncomingMessage, string>
+  /** Whose answers are not gone. */
+  readonly unfinished: Map<IncomingMessage, HeldRequest>
+  requests: number
   idleSince: number
   stuckSince: number | undefined
   endsBefore: number | undefined
 }
 
-/** Who may go, and since when nothing has happened there. */
-type Candidate = { readonly socket: Socket; readonly since: number; readonly isUntaken: boolean }
+type HeldRequest = { kept: number; untaken: number; body?: string }
 
-function untakenBy({ unfinished }: OpenConnection): number {
-  let sum = 0
-  for (const bytes of unfinished.values()) sum += bytes
-  return sum
+/** What a head holds, its texts some bytes each besides their letters. */
+function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
+  let bytes = url.length
+  for (const text of rawHeaders) bytes += text.length + textBytes
+  return bytes
 }
+const textBytes = 48
+
+/** Who may go, and since when nothing has happened there. */
+type Candidate = { readonly one: OpenConnection; readonly since: number; readonly isUntaken: boolean }
+
+const goesBefore = (one: Candidate, other: Candidate): boolean =>
+  one.isUntaken === other.isUntaken ? one.since < other.since : other.isUntaken
 
 /** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
 function isOwed({ unfinished }: OpenConnection): boolean {
@@ -109,12 +124,9 @@ export function watchConnections(
   isShared: (address: string) => boolean = () => false,
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
-  const fromNetwork = new Map<string, number>()
-  const unfinishedOf = new Map<string, number>()
+  const networks = countNetworks<OpenConnection>()
   /** What small pieces lack together, by network, in this second. */
   const smallPieces = new Map<string, number>()
-  let bytesKept = 0
-  let bytesUntaken = 0
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
 
@@ -135,24 +147,28 @@ export function watchConnections(
 
   function opened(socket: Socket): OpenConnection {
     const around = aroundOf(socket.remoteAddress ?? '')
-    const network = around[0]!
-    const ofNetwork = fromNetwork.get(network) ?? 0
-    const isCrowd = network !== '' && ofNetwork >= networkConnectionsMost
-    if (isCrowd || connections.size >= connectionsMost) drop(whoGoes(around, isCrowd) ?? socket)
+    const network = networks.join(around)
+    const narrowest = network.circles[0]!
+    const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
+    if (isCrowd || connections.size >= connectionsMost) drop(whoGoes(network, isCrowd) ?? socket)
     const one: OpenConnection = {
+      socket,
       network,
-      around,
-      bytes: 0,
-      bytesSince: 0,
+      caller: networks.join(around),
+      kept: 0,
+      keptSince: 0,
+      untaken: 0,
       untakenSince: 0,
       unfinished: new Map(),
-      bodies: new Map(),
+      requests: 0,
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    for (const each of around) addTo(fromNetwork, each, 1)
+    networks.add(network, 'connections', 1)
+    network.waiting.add(one)
+    one.caller.asking.add(one)
     socket.once('close', () => forget(socket))
     return one
   }
@@ -161,62 +177,107 @@ export function watchConnections(
     const one = connections.get(socket)
     if (!one) return
     connections.delete(socket)
-    bytesKept -= one.bytes
-    one.bytes = 0
-    one.bodies.clear() // those who wait for their turn hold the connection
+    // Those who wait for their turn hold the connection.
     for (const incoming of one.unfinished.keys()) answered(one, incoming)
-    for (const each of one.around) addTo(fromNetwork, each, -1)
+    networks.add(one.network, 'connections', -1)
+    one.network.waiting.delete(one)
+    one.network.owed.delete(one)
+    one.caller.asking.delete(one)
+    networks.leave(one.network)
+    networks.leave(one.caller)
+  }
+
+  /** Behind a proxy others ask on the same connection, one after the other: what is still held there is held by who asked before. */
+  function asksFor(one: OpenConnection, address: string): void {
+    if (networkName(one.network) !== '' || one.unfinished.size > 0) return
+    const around = aroundOf(address)
+    if (around[0] === networkName(one.caller)) return
+    one.caller.asking.delete(one)
+    networks.leave(one.caller)
+    one.caller = networks.join(around)
+    one.caller.asking.add(one)
+  }
+
+  function hold(one: OpenConnection, asked: HeldRequest, what: 'kept' | 'untaken', by: number): void {
+    if (one[what] === 0) one[`${what}Since`] = clock.elapsed()
+    asked[what] += by
+    one[what] += by
+    networks.add(one.caller, what, by)
   }
 
   function answered(one: OpenConnection, incoming: IncomingMessage): void {
-    const bytes = one.unfinished.get(incoming)
-    if (bytes === undefined) return
+    const asked = one.unfinished.get(incoming)
+    if (!asked) return
     one.unfinished.delete(incoming)
-    addTo(unfinishedOf, one.network, -1)
-    bytesUntaken -= bytes
+    networks.add(one.caller, 'unfinished', -1)
+    hold(one, asked, 'kept', -asked.kept)
+    hold(one, asked, 'untaken', -asked.untaken)
     one.untakenSince = clock.elapsed()
   }
 
-  /** Of a wide network as many as are of one address, by how many addresses it counts for. */
-  const crowdOf = (around: readonly string[]): number =>
-    Math.max(
-      ...around.map(network => (fromNetwork.get(network) ?? 0) / (network === '' ? callersOfProxies : networkShare(network))),
-    )
+  /** Something has been answered, or may be asked from now on. */
+  function waitsAnew(one: OpenConnection): void {
+    const { waiting, owed } = one.network
+    one.idleSince = clock.elapsed()
+    waiting.delete(one)
+    owed.delete(one)
+    if (isOwed(one)) owed.add(one)
+    else waiting.add(one)
+  }
+
+  function owes(one: OpenConnection): void {
+    if (isOwed(one) && one.network.waiting.delete(one)) one.network.owed.add(one)
+  }
 
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
    * somebody of the same network, or of one with fewer connections. */
-  function whoGoes(newcomer: readonly string[], isCrowd: boolean): Socket | undefined {
-    const now = clock.elapsed()
-    const own = crowdOf(newcomer)
-    const crowds = new Map<string, number>()
-    const ofNetworks = new Map<string, Candidate>()
-    for (const [socket, one] of connections) {
-      const { network, around, idleSince, stuckSince = socket.writableLength > 0 ? now : undefined } = one
-      if (isCrowd && network !== newcomer[0]) continue
-      const crowd = crowds.get(network) ?? crowdOf(around)
-      crowds.set(network, crowd)
-      const isUntaken = isOwed(one)
-      const since = isUntaken ? stuckSince : idleSince
-      if (since === undefined || (isUntaken && network !== newcomer[0] && crowd <= own)) continue
-      const found = ofNetworks.get(network)
-      const isFirst = !found || (found.isUntaken === isUntaken ? since < found.since : found.isUntaken)
-      if (isFirst) ofNetworks.set(network, { socket, since, isUntaken })
+  function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
+    const own = crowdOf(newcomer, 'connections')
+    let largest = 0
+    let first: Candidate | undefined
+    for (const network of isCrowd ? [newcomer] : networks.all()) {
+      const crowd = crowdOf(network, 'connections')
+      if (crowd < largest) continue
+      const found = oldestWaiting(network) ?? (network === newcomer || crowd > own ? longestUntaken(network) : undefined)
+      if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
+      largest = crowd
+      first = found
     }
-    const [first] = [...ofNetworks].sort(([a], [b]) => crowds.get(b)! - crowds.get(a)!)
-    return first?.[1].socket
+    return first?.one.socket
+  }
+
+  function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    for (const one of waiting) if (!isOwed(one)) return { one, since: one.idleSince, isUntaken: false }
+    return undefined
+  }
+
+  function longestUntaken({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    const now = clock.elapsed()
+    let found: Candidate | undefined
+    for (const one of owed) {
+      const since = one.stuckSince ?? (one.socket.writableLength > 0 ? now : undefined)
+      if (since !== undefined && (!found || since < found.since)) found = { one, since, isUntaken: true }
+    }
+    return found
   }
 
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
-  function mostHeld(heldBy: (one: OpenConnection) => number, since: (one: OpenConnection) => number): Socket {
+  function mostHeld(what: 'kept' | 'untaken'): Socket {
     const now = clock.elapsed()
-    const held = new Map<string, number>()
-    for (const one of connections.values()) for (const network of one.around) addTo(held, network, heldBy(one))
-    let most: { readonly socket: Socket; readonly together: number; readonly own: number } | undefined
-    for (const [socket, one] of connections) {
-      const together = Math.max(...one.around.map(network => (held.get(network) ?? 0) / networkShare(network)))
-      const own = heldBy(one) * (1 + now - since(one))
-      if (own > 0 && (!most || together > most.together || (together === most.together && own > most.own)))
-        most = { socket, together, own }
+    let together = 0
+    let own = 0
+    let most: OpenConnection | undefined
+    for (const network of networks.all()) {
+      const crowd = crowdOf(network, what)
+      if (crowd < together) continue
+      if (crowd > together) own = 0
+      together = crowd
+      for (const one of network.asking) {
+        const held = one[what] * (1 + now - one[`${what}Since`])
+        if (held <= own) continue
+        own = held
+        most = one
+      }
     }
     return most!.socket
   }
@@ -226,27 +287,34 @@ export function watchConnections(
     endParsing(socket)
   }
 
-  function keeps({ socket }: IncomingMessage, bytes: number): void {
-    const one = connections.get(socket)
-    if (!one) return
-    if (one.bytes === 0) one.bytesSince = clock.elapsed()
-    one.bytes += bytes
-    bytesKept += bytes
-    if (bytesKept <= unfinishedBytesMost) return
-    const most = mostHeld(
-      ({ bytes }) => bytes,
-      ({ bytesSince }) => bytesSince,
-    )
-    drop(most)
+  function keeps(incoming: IncomingMessage, bytes: number): void {
+    const one = connections.get(incoming.socket)
+    const asked = one?.unfinished.get(incoming)
+    if (!one || !asked) return
+    hold(one, asked, 'kept', bytes)
+    if (networks.sum('kept') > unfinishedBytesMost) drop(mostHeld('kept'))
+  }
+
+  function letsGo(incoming: IncomingMessage): void {
+    const one = connections.get(incoming.socket)
+    const asked = one?.unfinished.get(incoming)
+    if (one && asked) hold(one, asked, 'kept', -asked.kept)
   }
 
   function answers(incoming: IncomingMessage, bytes: number): void {
     const one = connections.get(incoming.socket)
-    if (!one?.unfinished.has(incoming)) return
-    if (untakenBy(one) === 0) one.untakenSince = clock.elapsed()
-    one.unfinished.set(incoming, bytes)
-    bytesUntaken += bytes
-    if (bytesUntaken > untakenBytesMost) drop(mostHeld(untakenBy, ({ untakenSince }) => untakenSince))
+    const asked = one?.unfinished.get(incoming)
+    if (!one || !asked) return
+    owes(one)
+    hold(one, asked, 'untaken', bytes)
+    if (networks.sum('untaken') > untakenBytesMost) drop(mostHeld('untaken'))
+  }
+
+  function closeSoon(socket: Socket): void {
+    stopParsing(socket)
+    const one = connections.get(socket)
+    if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
+    else socket.destroy()
   }
 
   return {
@@ -262,33 +330,38 @@ export function watchConnections(
       unsecured.delete(raw)
       connections.delete(raw)
       connections.set(socket, one)
+      one.socket = socket
       one.endsBefore = undefined
-      one.idleSince = clock.elapsed()
+      waitsAnew(one)
       socket.once('close', () => forget(socket))
     },
-    asked(incoming, outgoing) {
+    asked(incoming, outgoing, caller) {
       const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
       if (one.endsBefore !== undefined) return false
-      const { network } = one
-      if (
-        one.unfinished.size >= unfinishedMost ||
-        (network !== '' && (unfinishedOf.get(network) ?? 0) >= networkUnfinishedMost)
-      ) {
+      if (++one.requests > requestsMost) {
+        closeSoon(socket)
+        return false
+      }
+      if (one.requests === requestsMost) outgoing.shouldKeepAlive = false
+      asksFor(one, caller)
+      if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) {
         endParsing(socket)
         return false
       }
-      one.unfinished.set(incoming, 0)
-      addTo(unfinishedOf, network, 1)
+      one.unfinished.set(incoming, { kept: 0, untaken: 0 })
+      networks.add(one.caller, 'unfinished', 1)
       outgoing.on('drain', () => {
         one.stuckSince = undefined
         one.untakenSince = clock.elapsed()
       })
       outgoing.once('close', () => {
+        if (!connections.has(one.socket)) return
         answered(one, incoming)
-        one.idleSince = clock.elapsed()
-        if (one.endsBefore !== undefined && !isOwed(one)) socket.end()
+        waitsAnew(one)
+        if (one.endsBefore !== undefined && !isOwed(one)) one.socket.end()
       })
+      keeps(incoming, headBytes(incoming))
       return true
     },
     answers,
@@ -297,37 +370,37 @@ export function watchConnections(
       if (!one) return false
       const lacks = lackOf(bytes)
       if (lacks === 0) return true
-      const isProxied = one.network === ''
+      const isProxied = networkName(one.network) === ''
       // Then who has few of them is not the one that is closed.
       const isCrowded = isProxied && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
       const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
       let isOver = false
-      for (const network of isProxied ? aroundOf(caller()) : one.around)
+      for (const network of isProxied ? aroundOf(caller) : one.network.circles.map(({ name }) => name))
         if (network === '' ? isCrowded : addTo(smallPieces, network, lacks) > ofOne * networkShare(network)) isOver = true
       if (isOver) endParsing(socket)
       return !isOver
     },
     keeps,
+    letsGo,
     waits(incoming, body) {
-      connections.get(incoming.socket)?.bodies.set(incoming, body)
+      const one = connections.get(incoming.socket)
+      const asked = one?.unfinished.get(incoming)
+      if (!one || !asked) return
+      asked.body = body
+      owes(one)
     },
     begins(incoming) {
-      const bodies = connections.get(incoming.socket)?.bodies
-      const body = bodies?.get(incoming)
-      bodies?.delete(incoming)
-      keeps(incoming, -(body?.length ?? 0))
+      const asked = connections.get(incoming.socket)?.unfinished.get(incoming)
+      const body = asked?.body
+      delete asked?.body
+      letsGo(incoming)
       return body
     },
     isOwed(socket) {
       const one = connections.get(socket)
       return one !== undefined && isOwed(one)
     },
-    closeSoon(socket) {
-      stopParsing(socket)
-      const one = connections.get(socket)
-      if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
-      else socket.destroy()
-    },
+    closeSoon,
     closeAll(which) {
       for (const socket of [...(which === 'every' ? connections.keys() : unsecured)]) socket.destroy()
     },

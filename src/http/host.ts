@@ -5,7 +5,8 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { ResultName } from '../contract/results/results.ts'
-import { callable, isThisMachine } from '../platform/network.ts'
+import { authorityMost } from '../contract/url.ts'
+import { isEveryAddress, isThisMachine } from '../platform/network.ts'
 import type { Request } from './answer.ts'
 
 export type HostRules = {
@@ -15,7 +16,9 @@ export type HostRules = {
   readonly followed?: boolean
 }
 
-const authority = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i
+/** The host of a well-formed authority; undefined for what is none. */
+const hostIn = (authority: string): string | undefined =>
+  authority.length > authorityMost ? undefined : /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i.exec(authority)?.[1]
 
 /** What is wrong with the Host of a request (RFC 9112, 3.2); undefined when nothing is. */
 export function hostRefusal(incoming: IncomingMessage, { names }: HostRules): ResultName | undefined {
@@ -24,9 +27,8 @@ export function hostRefusal(incoming: IncomingMessage, { names }: HostRules): Re
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') sent++
   if (sent === 0 && httpVersion !== '1.1') return undefined
-  const host = authority.exec(headers.host ?? '')?.[1]
-  if (sent !== 1 || host === undefined) return 'malformedRequest'
-  const asked = authority.exec(authorityOf(incoming))?.[1]
+  if (sent !== 1 || hostIn(headers.host ?? '') === undefined) return 'malformedRequest'
+  const asked = hostIn(authorityOf(incoming))
   if (asked === undefined) return 'malformedRequest'
   return names === undefined || isOwnHost(asked.toLowerCase(), names) ? undefined : 'hostNotOurs'
 }
@@ -37,8 +39,9 @@ const authorityOf = ({ url, headers }: IncomingMessage): string =>
 
 /** Under which address a caller reached us; undefined when it named none that others could go to. */
 export function reachedAt(scheme: 'http' | 'https', incoming: IncomingMessage): string | undefined {
-  const reached = URL.parse(`${scheme}://${authorityOf(incoming)}`)
-  return reached?.host && callable(reached.hostname) === reached.hostname ? reached.origin : undefined
+  const authority = authorityOf(incoming)
+  const reached = hostIn(authority) === undefined ? null : URL.parse(`${scheme}://${authority}`)
+  return reached?.host && !isEveryAddress(reached.hostname) ? reached.origin : undefined
 }
 
 export function isOwnHost(host: string, names: ReadonlySet<string>): boolean {

@@ -19,7 +19,7 @@ import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
-import { type Connections, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
+import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
@@ -87,13 +87,15 @@ const headers = [
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   let entrance: Listening | undefined
-  const turn = fairTurns(setImmediate)
+  const turns = fairTurns(setImmediate)
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    if (!connections.asked(incoming, outgoing)) return
+    if (incoming.rawHeaders.length > 2 * headersMost) return void refuseUnread(incoming.socket, 431, 'headersTooLarge')
+    const caller = callerOf(incoming)
+    if (!connections.asked(incoming, outgoing, caller)) return
     const started = parts.clock.elapsed()
     // What stands behind such a request may be lost in Node's change of protocols, which is none here.
     if (incoming.headers.upgrade !== undefined) outgoing.shouldKeepAlive = false
@@ -101,8 +103,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
     const most = destination.route?.callers === 'browser' ? browserBodyMax : bodyMax
-    readBody(incoming, callerOf, destination.route?.bodyMax ?? most, connections, bytes => {
-      const request = requestOf(incoming, target, number)
+    readBody(incoming, caller, destination.route?.bodyMax ?? most, connections, bytes => {
+      const request = requestOf(incoming, target, caller, number)
       const isTooLarge = bytes === undefined
       const begin = () => {
         const body = isTooLarge ? '' : connections.begins(incoming)
@@ -110,7 +112,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         request.body = body
         serve(destination, request, incoming, outgoing, isTooLarge, started)
       }
-      Promise.resolve(turn(networkOf(request.address), (bytes ?? 0) + request.query.length, destination.route?.cost))
+      Promise.resolve(turns.turn(networkOf(request.address), (bytes ?? 0) + request.query.length, destination.route?.cost))
         .then(begin)
         .catch(error => void failed(destination, request, error))
     })
@@ -128,9 +130,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     Promise.resolve()
       .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
       .catch(error => failed(destination, request, error))
-      .then(made => send(incoming, outgoing, made, destination.route?.cors))
+      .then(made => send(request, incoming, outgoing, made, destination.route?.cors))
       // What cannot be written, for a character that no header may have, is a failure like any other.
-      .catch(error => send(incoming, outgoing, failed(destination, request, error)))
+      .catch(error => send(request, incoming, outgoing, failed(destination, request, error)))
       .then(({ made, sending }) => {
         const took = parts.clock.elapsed() - started
         const milliseconds = Math.round(took)
@@ -201,95 +203,10 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       : { ...resultAnswer(parts, request, 503, away), headers: { 'Retry-After': '5' } }
   }
 
-  /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
-  function send(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    made: HttpAnswer,
-    cors?: true,
-  ): { made: HttpAnswer; sending?: Promise<void> } {
-    const { status, before, body, headers: more, cookies = [] } = made
-    if (outgoing.destroyed) return { made }
-    const extra = more ? Object.entries(more).flat() : []
-    const whole = typeof body === 'string' || Buffer.isBuffer(body)
-    const length = (before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : whole ? body.length : 0)
-    outgoing.writeHead(status, [
-      // A page brings its own type and caching, and is not for other sites' scripts.
-      ...(more?.['Content-Type'] === undefined ? headers : common),
-      ...extra,
-      ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
-      ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
-      ...(whole ? ['Content-Length', String(length)] : []),
-      ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
-    ])
-    connections.answers(incoming, length)
-    if (outgoing.destroyed) return { made } // it was one too many
-    if (before) outgoing.write(before)
-    if (whole && body.length <= pieceBytes) {
-      // Of a text Node keeps what is not taken yet on the heap.
-      outgoing.end(length > heapBytesMost && typeof body === 'string' ? Buffer.from(body) : body)
-      return { made }
-    }
-    // A stream has no end of its own that a stop could wait for, and its reader leaves when it likes.
-    const isStream = more?.['Content-Type']?.startsWith('text/event-stream') === true
-    if (isStream) {
-      streams.add(outgoing)
-      outgoing.once('close', () => streams.delete(outgoing))
-    }
-    // What breaks on the way breaks the connection: half an answer must not look whole.
-    const sending = pipeline(whole ? inPieces(body) : body, outgoing).catch((error: Error) => {
-      if (!isStream) parts.log.warn({ why: error.message }, 'an answer was broken off on its way')
-    })
-    return isStream ? { made } : { made, sending }
-  }
-
-  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, number: string): Request {
-    const reached = reachedAt(schemeOf(incoming), incoming)
-    return {
-      method: incoming.method ?? 'GET',
-      path,
-      query,
-      headers: incoming.headers as Request['headers'],
-      body: '',
-      charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
-      address: callerOf(incoming),
-      publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
-      reachedAt: reached,
-      number,
-      isGone: () => incoming.socket.destroyed,
-      whenAnswered: [],
-      seen: {},
-    }
-  }
-
-  const callerOf = ({ socket, headers }: IncomingMessage): string =>
-    addressOf(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string, options.trustedProxies)
-
-  const schemeOf = (incoming: IncomingMessage) => (options.tls || isForwardedTls(incoming) ? 'https' : 'http')
-  const isForwardedTls = ({ socket, headers }: IncomingMessage): boolean =>
-    isTrusted(socket) && headers['x-forwarded-proto'] === 'https'
-
-  const isTrusted = ({ remoteAddress }: Socket): boolean =>
-    remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
-
-  const server = options.tls
-    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener), socket => {
-        connections.takes(socket, 0, () => socket.remoteAddress ?? '')
-      })
-    : http.createServer(httpOptions, listener)
-  Object.assign(server, maxima)
-  server.on('connection', options.tls ? connections.begun : connections.opened)
-  server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
-  server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
-  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+  /** The last of a connection: what is no request, or none that is looked at. */
+  function refuseUnread(socket: Socket, status: number, name: ResultName): void {
     connections.closeSoon(socket)
     if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
-    const [status, name]: [number, ResultName] =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? [431, 'headersTooLarge']
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? [408, 'malformedRequest']
-          : [400, 'malformedRequest']
     const { body } = resultAnswer(
       parts,
       {
@@ -312,6 +229,93 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     socket.end(
       `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     )
+  }
+
+  /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
+  function send(
+    request: Request,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    made: HttpAnswer,
+    cors?: true,
+  ): { made: HttpAnswer; sending?: Promise<void> } {
+    const { status, before, body, headers: more, cookies = [] } = made
+    if (outgoing.destroyed) return { made }
+    const extra = more ? Object.entries(more).flat() : []
+    const whole = typeof body === 'string' || Buffer.isBuffer(body)
+    const length = (before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : whole ? body.length : 0)
+    outgoing.writeHead(status, [
+      // A page brings its own type and caching, and is not for other sites' scripts.
+      ...(more?.['Content-Type'] === undefined ? headers : common),
+      ...extra,
+      ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
+      ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
+      ...(whole ? ['Content-Length', String(length)] : []),
+      ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
+    ])
+    connections.answers(incoming, length)
+    turns.spent(networkOf(request.address), length)
+    if (outgoing.destroyed) return { made } // it was one too many
+    if (before) outgoing.write(before)
+    if (whole && body.length <= pieceBytes) {
+      // Of a text Node keeps what is not taken yet on the heap.
+      outgoing.end(length > heapBytesMost && typeof body === 'string' ? Buffer.from(body) : body)
+      return { made }
+    }
+    // A stream has no end of its own that a stop could wait for, and its reader leaves when it likes.
+    const isStream = more?.['Content-Type']?.startsWith('text/event-stream') === true
+    if (isStream) {
+      streams.add(outgoing)
+      outgoing.once('close', () => streams.delete(outgoing))
+    }
+    // What breaks on the way breaks the connection: half an answer must not look whole.
+    const sending = pipeline(whole ? inPieces(body) : body, outgoing).catch((error: Error) => {
+      if (!isStream) parts.log.warn({ why: error.message }, 'an answer was broken off on its way')
+    })
+    return isStream ? { made } : { made, sending }
+  }
+
+  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, address: string, number: string): Request {
+    const reached = reachedAt(schemeOf(incoming), incoming)
+    return {
+      method: incoming.method ?? 'GET',
+      path,
+      query,
+      headers: incoming.headers as Request['headers'],
+      body: '',
+      charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
+      address,
+      publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
+      reachedAt: reached,
+      number,
+      isGone: () => incoming.socket.destroyed,
+      whenAnswered: [],
+      seen: {},
+    }
+  }
+
+  const callerOf = ({ socket, headers }: IncomingMessage): string =>
+    addressOf(socket.remoteAddress ?? '', headers['x-forwarded-for'] as string, options.trustedProxies)
+
+  const schemeOf = (incoming: IncomingMessage) => (options.tls || isForwardedTls(incoming) ? 'https' : 'http')
+  const isForwardedTls = ({ socket, headers }: IncomingMessage): boolean =>
+    isTrusted(socket) && headers['x-forwarded-proto'] === 'https'
+
+  const isTrusted = ({ remoteAddress }: Socket): boolean =>
+    remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
+
+  const server = options.tls
+    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener), socket => {
+        connections.takes(socket, 0, socket.remoteAddress ?? '')
+      })
+    : http.createServer(httpOptions, listener)
+  Object.assign(server, maxima)
+  server.on('connection', options.tls ? connections.begun : connections.opened)
+  server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
+  server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
+  server.on('clientError', ({ code }: Error & { code?: string }, socket: Socket) => {
+    if (code === 'HPE_HEADER_OVERFLOW') refuseUnread(socket, 431, 'headersTooLarge')
+    else refuseUnread(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, 'malformedRequest')
   })
 
   return {
@@ -356,28 +360,23 @@ function* inPieces(body: string | Buffer): Generator<Buffer> {
  * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
-  callerOf: (incoming: IncomingMessage) => string,
+  caller: string,
   bodyMax: number,
-  { keeps, takes, waits }: Connections,
+  { keeps, letsGo, takes, waits }: Connections,
   done: (bytes: number | undefined) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
   let over = false
-  let caller: string | undefined
-  const whose = (): string => {
-    caller ??= callerOf(incoming)
-    return caller
-  }
   incoming.on('data', (chunk: Buffer) => {
     const at = length
     length += chunk.length
-    if (at > 0 && !takes(incoming.socket, chunk.length, whose)) return
+    if (at > 0 && !takes(incoming.socket, chunk.length, caller)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return
       over = true
-      keeps(incoming, -length)
+      letsGo(incoming)
       done(undefined) // the rest is not read: the answer closes the connection
       incoming.pause()
     } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)

@@ -1,19 +1,26 @@
 // Requests of one network are begun a few in each turn of the event loop, and those of others between them: a crowd that asks at once, whatever it asks,
 // costs everybody else a moment and not the time for all of it.
 
-/** Begun in one turn for one network, and for each of these bytes of a body one less: a large one may take as long to read as a crowd of small ones. */
+import { addTo } from '../platform/counts.ts'
+
+/** Begun in one turn for one network, and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
 const bytesForOne = 4096
 
 /** What would go beyond it waits for the next turn, but for what is more by itself. */
 const isRoom = (weights: number, more: number): boolean => weights === 0 || weights + more <= atOnce
 
-/** Undefined when the turn has come already. `cost`: as much as so many, where there is more to do than to read a form. */
-export type FairTurn = (network: string, bytes: number, cost?: number) => Promise<void> | undefined
+export type FairTurns = {
+  /** Undefined when the turn has come already. `cost`: as much as so many, where there is more to do than to read a form. */
+  turn(network: string, bytes: number, cost?: number): Promise<void> | undefined
+  /** What it was answered is as many bytes: turns to come are spent already. */
+  spent(network: string, bytes: number): void
+}
 
-export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
+export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
   type Waiting = { readonly weight: number; go(): void }
   const begun = new Map<string, number>()
+  const owed = new Map<string, number>()
   const waiting = new Map<string, Waiting[]>()
   let isScheduled = false
 
@@ -23,19 +30,23 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
     nextTurn(() => {
       isScheduled = false
       begun.clear()
+      for (const [network, weight] of owed) {
+        begun.set(network, weight)
+        addTo(owed, network, -Math.min(weight, atOnce))
+      }
       for (const [network, line] of waiting) {
-        let weights = 0
+        let weights = begun.get(network) ?? 0
         let come = 0
         while (come < line.length && isRoom(weights, line[come]!.weight)) weights += line[come++]!.weight
         begun.set(network, weights)
         for (const { go } of line.splice(0, come)) go()
         if (line.length === 0) waiting.delete(network)
       }
-      if (waiting.size > 0) schedule()
+      if (waiting.size + owed.size > 0) schedule()
     })
   }
 
-  return (network, bytes, cost = 1) => {
+  function turn(network: string, bytes: number, cost = 1): Promise<void> | undefined {
     const before = begun.get(network) ?? 0
     const weight = cost + bytes / bytesForOne
     const line = waiting.get(network)
@@ -48,5 +59,14 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
       if (line) line.push({ weight, go })
       else waiting.set(network, [{ weight, go }])
     })
+  }
+
+  return {
+    turn,
+    spent(network, bytes) {
+      if (bytes < bytesForOne) return
+      addTo(owed, network, bytes / bytesForOne)
+      schedule()
+    },
   }
 }

@@ -7,6 +7,7 @@ import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
 import { nearest } from '../contract/nearest.ts'
 import { resultOfCode } from '../contract/results/results.ts'
+import { parseUrl } from '../contract/url.ts'
 import {
   filled,
   filledListOf,
@@ -53,13 +54,13 @@ const shopLogo = where(
     /^(https:\/\/|data:image\/(png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]+=*$)/,
     'must be an https address or a data: address of an image',
   ),
-  address => URL.canParse(address) && address.length <= 65_536,
+  address => address.length <= 65_536 && parseUrl(address) !== null,
   'must be an https address or a data: address of an image, of at most 65536 characters',
 )
 const shopColour = text(/^#[0-9a-f]{6}$/i, 'must be a colour such as #1d5fd1')
 const origin = where(
   text(/^https?:\/\//, 'must be an origin such as https://shop.example'),
-  address => URL.canParse(address) && new URL(address).origin === address,
+  address => parseUrl(address)?.origin === address,
   'must be an origin such as https://shop.example, without a path',
 )
 const acquirer = text(/^[a-z0-9-]{1,32}$/, 'must be the name of an acquirer')

@@ -3,6 +3,7 @@
 import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import type { NetConnectOpts, Socket } from 'node:net'
+import { parseUrl } from '../contract/url.ts'
 import { endParsing, lackOf, watchAnswer } from './parsing.ts'
 import { connectByRecords } from './tlsRecords.ts'
 
@@ -95,7 +96,7 @@ function boundAnswer(request: ClientRequest, bytesMost: number): void {
 }
 
 /** Whose server an address names; empty for what is no address. */
-export const hostOf = (url: string): string => nameOfHost(URL.parse(url)?.host ?? '')
+export const hostOf = (url: string): string => nameOfHost(parseUrl(url)?.host ?? '')
 
 /** The same for each way to write a name, with a port or without. */
 export const nameOfHost = (host: string): string => host.toLowerCase().replace(/\.(?=$|:)/, '')

@@ -54,8 +54,11 @@ loopback.addAddress('::1', 'ipv6')
 export function callable(host: string): string {
   const written = isIPv6(host) ? `[${host}]` : host
   const { hostname } = URL.parse(`http://${written}`) ?? { hostname: written }
-  return everyAddress[hostname] ?? hostname
+  return isEveryAddress(hostname) ? everyAddress[hostname]! : hostname
 }
+
+/** As `hostname` of a URL has it. */
+export const isEveryAddress = (hostname: string): boolean => Object.hasOwn(everyAddress, hostname)
 const everyAddress: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::ffff:0:0]': '127.0.0.1', '[::]': '[::1]' }
 
 /** Of a part of an address, percent-encoded; undefined when it is not. */

@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parseUrl } from '../contract/url.ts'
 import { type HostRules, isOwnHost } from '../http/host.ts'
 import { chooseLanguage } from '../pages/languages/languages.ts'
 import { type Clock, type Random, randomHex } from '../platform/clock.ts'
@@ -34,7 +35,7 @@ export async function startSimulators(
     wait: milliseconds => new Promise(resolve => clock.after(milliseconds, resolve).unref()),
     publicUrl: simulatorPages,
     isHome: (address): address is string => {
-      const at = URL.parse(address ?? '')
+      const at = parseUrl(address ?? '')
       const { names, followed } = home().hosts
       return (
         at !== null && (at.origin === new URL(simulatorPages()).origin || (followed === true && isOwnHost(at.hostname, names!)))
@@ -68,8 +69,8 @@ export async function startSimulators(
 }
 
 async function answer(simulators: readonly Simulator[], base: string, incoming: IncomingMessage): Promise<PageAnswer> {
-  const url = new URL(incoming.url ?? '/', 'http://simulators')
-  if (!url.pathname.startsWith(`${base}/`)) return textPage(404, 'There is nothing here.')
+  const url = parseUrl(incoming.url ?? '/', 'http://simulators')
+  if (!url?.pathname.startsWith(`${base}/`)) return textPage(404, 'There is nothing here.')
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {

@@ -4,6 +4,7 @@
 import { amountText } from '../../contract/amounts.ts'
 import { beginningOf } from '../../contract/cardNumbers.ts'
 import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
+import { parseUrl } from '../../contract/url.ts'
 import { type Reviver, readObject } from '../../platform/answerText.ts'
 import { hostOf } from '../../platform/http.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
@@ -284,7 +285,6 @@ const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u202
 const longNumbers: Reviver = (_name, value, { source }) =>
   typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER ? source : value
 
-const isAddress = (text: string | undefined): text is string =>
-  text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+const isAddress = (text: string | undefined): text is string => /^https?:$/.test(parseUrl(text ?? '')?.protocol ?? '')
 const optional = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { readonly [key in Name]?: string }

@@ -4,6 +4,7 @@ import { isCalendarDay } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import { readTaxId, type TaxId } from '../../contract/taxId.ts'
+import { parseUrl } from '../../contract/url.ts'
 import type { OperationRequest } from '../connector.ts'
 import type { MethodQuestions } from '../registry.ts'
 import type { SlipAccount } from './accounts.ts'
@@ -200,7 +201,7 @@ const goodAmount: SlipRule = (_, { amount, brand }, { amountFrom, amountTo }) =>
 const logoUrl: SlipRule = values => {
   const name = 'customParameters[url_logo]'
   const url = nonBlank(values, name)
-  return url === undefined || (url.length <= 2048 && /^https:\/\//.test(url) && URL.canParse(url))
+  return url === undefined || (url.length <= 2048 && /^https:\/\//.test(url) && parseUrl(url) !== null)
     ? []
     : [{ name, message: 'must be an address with https' }]
 }

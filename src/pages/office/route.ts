@@ -3,6 +3,7 @@
 
 import { shortenCards } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
+import { parseUrl } from '../../contract/url.ts'
 import { type HttpAnswer, type Request, takeBody } from '../../http/answer.ts'
 import { sentForm } from '../../http/authenticate.ts'
 import { cookieOf, setCookie } from '../../http/cookies.ts'
@@ -228,7 +229,7 @@ function signInFirst(request: UnreadRequest): Framed {
 
 /** Both factors first, then back to the page: that of a form, when it was one. Whatever a form said is said again there. */
 export function proveFirst({ publicUrl }: OfficeParts, { method, path, query, headers }: Request): HttpAnswer {
-  const from = URL.parse(headers.referer ?? '', publicUrl())
+  const from = parseUrl(headers.referer ?? '', publicUrl())
   const page = from === null ? '/office' : from.pathname + from.search
   const to = method === 'GET' ? (query === '' ? path : `${path}?${query}`) : page
   return goTo(`/office/prove?${new URLSearchParams({ to })}`)

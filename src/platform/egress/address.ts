@@ -3,6 +3,7 @@
 
 import type { LookupAddress } from 'node:dns'
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+import { parseUrl } from '../../contract/url.ts'
 import { sixGroups } from '../network.ts'
 
 export type Egress = {
@@ -55,7 +56,7 @@ publicSix.addSubnet('2000::', 3, 'ipv6')
 
 /** What keeps a URL from being called at all, before its name is resolved; undefined when nothing does. */
 export function urlRefusal(text: string, egress: Egress): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = parseUrl(text)
   if (!url) return 'is not a URL'
   if (url.protocol !== 'https:' && (egress.httpsOnly || url.protocol !== 'http:'))
     return egress.httpsOnly ? 'must begin with https://' : 'must begin with http:// or https://'

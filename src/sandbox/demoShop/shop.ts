@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parseUrl } from '../../contract/url.ts'
 import { type HostRules, hostRefusal, reachedAt } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
@@ -93,7 +94,7 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
     // A page of another site may reach this machine under a name of its own.
     if (hostRefusal(incoming, parts.hosts)) return refuse(400, 'This is not the shop of that name.')
     if (isPartOfOthers(incoming)) return refuse(403, 'The shop is a page of its own, and no part of another.')
-    const asked = URL.parse(`http://shop${incoming.url ?? '/'}`)
+    const asked = parseUrl(`http://shop${incoming.url ?? '/'}`)
     if (!asked) return refuse(400, 'That is no address.')
     const { pathname, searchParams: query } = asked
     const visit = { query, ...placesFor(incoming) }

@@ -1,6 +1,7 @@
 // The messages of EMV 3-D Secure 2.1 and 2.2, browser channel: their fields as tables, and one check for all. What comes from another party is never used
 // before it has passed here.
 
+import { parseUrl } from '../../../contract/url.ts'
 import { readObject, type TextBounds } from '../../../platform/answerText.ts'
 
 export type ThreeDSecureMessage = Readonly<Record<string, unknown>>
@@ -23,7 +24,7 @@ const anyVersion = /^2\.\d{1,2}\.\d{1,2}$/
 const text = (max: number, min = 1) => new RegExp(`^[^\\u0000-\\u0008]{${min},${max}}$`, 'u')
 const digits = (max: number, min = 1) => new RegExp(`^[0-9]{${min},${max}}$`)
 export const isWebAddress = (value: unknown, max: number): value is string =>
-  typeof value === 'string' && value.length <= max && URL.canParse(value) && /^https?:\/\/\S+$/.test(value)
+  typeof value === 'string' && value.length <= max && /^https?:\/\/\S+$/.test(value) && parseUrl(value) !== null
 const url = (max: number) => (value: unknown) => isWebAddress(value, max)
 const bool = (value: unknown) => typeof value === 'boolean'
 const list = (max: number) => (value: unknown) => Array.isArray(value) && value.length <= max

@@ -1,0 +1,78 @@
+// What the callers of each network have of a process together, counted as it comes and goes: whoever has to make room is found without a look at everybody.
+
+import { networkShare } from '../platform/network.ts'
+
+/** Connections, requests whose answers are not gone, bytes of requests that have not begun, and bytes of answers that are not taken. */
+export type NetworkCount = 'connections' | 'unfinished' | 'kept' | 'untaken'
+
+/** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
+const callersOfProxies = 16
+
+type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
+
+export type CallerNetwork<One> = {
+  /** Itself, and those around it: many are given a /56 or a /48 of IPv6. */
+  readonly circles: readonly Circle[]
+  /** Its connections to which no answer is owed, who has waited for longest first. */
+  readonly waiting: Set<One>
+  readonly owed: Set<One>
+  /** Those on which one of its callers asked last, those of proxies too. */
+  readonly asking: Set<One>
+}
+
+export const networkName = <One>({ circles }: CallerNetwork<One>): string => circles[0]!.name
+
+/** As much as one address has: of a wide network what it has together, by how many addresses it counts for. */
+export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount): number {
+  let most = 0
+  for (const circle of circles) most = Math.max(most, circle[what] / circle.share)
+  return most
+}
+
+export type Networks<One> = {
+  /** By the names of its circles, the narrowest first; kept until everybody has left who has joined. */
+  join(names: readonly string[]): CallerNetwork<One>
+  leave(network: CallerNetwork<One>): void
+  add(network: CallerNetwork<One>, what: NetworkCount, by: number): void
+  /** Of all networks. */
+  sum(what: NetworkCount): number
+  all(): Iterable<CallerNetwork<One>>
+}
+
+export function countNetworks<One>(): Networks<One> {
+  const circles = new Map<string, Circle>()
+  const networks = new Map<string, CallerNetwork<One>>()
+  const sums = nothing()
+
+  function circleOf(name: string): Circle {
+    const found = circles.get(name)
+    if (found) return found
+    const circle = { name, share: name === '' ? callersOfProxies : networkShare(name), users: 0, ...nothing() }
+    circles.set(name, circle)
+    return circle
+  }
+
+  return {
+    join(names) {
+      const [name] = names as readonly [string]
+      const network = networks.get(name) ?? {
+        ...{ circles: names.map(circleOf), waiting: new Set<One>(), owed: new Set<One>(), asking: new Set<One>() },
+      }
+      networks.set(name, network)
+      for (const circle of network.circles) circle.users++
+      return network
+    },
+    leave(network) {
+      for (const circle of network.circles) if (--circle.users === 0) circles.delete(circle.name)
+      if (network.circles[0]!.users === 0) networks.delete(networkName(network))
+    },
+    add(network, what, by) {
+      sums[what] += by
+      for (const circle of network.circles) circle[what] += by
+    },
+    sum: what => sums[what],
+    all: () => networks.values(),
+  }
+}
+
+const nothing = (): Record<NetworkCount, number> => ({ connections: 0, unfinished: 0, kept: 0, untaken: 0 })
