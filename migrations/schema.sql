@@ -456,7 +456,9 @@ create table events (
   constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
 );
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
+CREATE INDEX events_not_notified_by_merchant ON events USING btree (merchant_id, recorded_at) WHERE (notified IS NULL);
 CREATE INDEX events_not_searched ON events USING btree (recorded_at) WHERE (searched IS NULL);
+CREATE INDEX events_not_searched_by_merchant ON events USING btree (merchant_id, recorded_at) WHERE (searched IS NULL);
 
 create table exports (
   id uuid not null,

@@ -121,6 +121,21 @@ test('files for one server take a share, however it is written and whosever they
   await eventually(async () => underWay(slow) === before, 'the next one follows')
 })
 
+test('who stands behind a backlog and thousands of merchants whose time has not come is found while the backlog lasts', async () => {
+  fast = id()
+  await backlog('redirectExpiry', 2000, fast, 'bank.example')
+  await pool.query(
+    `insert into due_work (kind, merchant_id, subject_id, due_at, side)
+     select 'redirectExpiry', gen_random_uuid(), gen_random_uuid(), now() + interval '1 hour', 'bank.example' from generate_series(1, 3000)`,
+  )
+  await pool.query('analyze due_work')
+  const subject = id()
+  await addDue(pool, 'redirectExpiry', 'f'.repeat(32), subject, Date.now() - 1000, {}, 'bank.example')
+  work()
+  await runs(subject)
+  assert.ok((await pool.query('select from due_work where merchant_id = $1', [fast])).rowCount! > 0)
+})
+
 test('files of one owner take four places', async () => {
   const owner = id()
   const own = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(name => scheduled(`${name}.example`, owner)))

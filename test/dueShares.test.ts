@@ -78,6 +78,58 @@ test('where all that is due is seen, no merchant is looked for', async () => {
   assert.ok(read < 10, `${read} rows`)
 })
 
+const merchants = (count: number, each: string, minutes: number) =>
+  pool.query(
+    `insert into due_work (kind, merchant_id, subject_id, due_at, side)
+     select $1, ('5a11d000' || lpad(to_hex(n), 24, '0'))::uuid, gen_random_uuid(), $2, side from generate_series(16, 15 + $3::int) n, unnest($4::text[]) side`,
+    [kind, new Date(now + minutes * 60_000), count, each.split(' ')],
+  )
+
+/** Looks, of which each goes on where the one before came to. What is found stays free. */
+async function looks(count: number, more: Wanted): Promise<Awaited<ReturnType<typeof lookAtDue>>[]> {
+  await pool.query('analyze due_work')
+  const seen: Awaited<ReturnType<typeof lookAtDue>>[] = []
+  while (seen.length < count) seen.push(await lookAtDue(pool, now, { ...more, behind: seen.at(-1)?.cameTo ?? [] }))
+  return seen
+}
+
+for (const [what, minutes, count, most] of [
+  ['is due', -1, 350, 19],
+  ['waits for its time', 1, 3500, 6],
+] as const)
+  test(`of many merchants whose work ${what} a look passes some, the next goes on behind them, and all come in turn`, async () => {
+    await backlog(30, busy, '', 600)
+    await merchants(count, '', minutes)
+    await one('0'.repeat(32), '') // nobody's: the first in any order
+    await one('f'.repeat(32), '') // and the last
+    const seen = await looks(most * 2, wanted('own'))
+    for (const { read } of seen) assert.ok(read < 2000, `${read} rows`)
+    for (const some of [seen.slice(0, most), seen.slice(most)]) {
+      const found = new Set(some.flatMap(({ items }) => items.map(({ merchantId }) => merchantId)))
+      assert.equal(found.size, minutes < 0 ? count + 3 : 3)
+    }
+  })
+
+test('where the merchants of a place are as many as a look passes at most, each look sees all of them', async () => {
+  await merchants(98, '', -1)
+  await backlog(50, busy, '', 600)
+  await one(other, '')
+  for (const { items, cameTo } of await looks(3, wanted('own', { limit: 200 })))
+    assert.deepEqual([of(items, other), cameTo.length], [1, 0])
+})
+
+test('places share the steps of a look: a hundred sides cost what one does, and the last merchant of each comes in turn', async () => {
+  const sides = Array.from({ length: 100 }, (_, index) => `bank${index}.example`)
+  await merchants(30, sides.join(' '), -1)
+  const seen = await looks(30, wanted('sides', { limit: 2000, merchants: rooms(200) }))
+  for (const { read } of seen) assert.ok(read < 4000, `${read} rows`)
+  const last = `5a11d000${(45).toString(16).padStart(24, '0')}`
+  const called = new Set(
+    seen.flatMap(({ items }) => items.filter(({ merchantId }) => merchantId === last).map(({ side }) => side)),
+  )
+  assert.equal(called.size, 100)
+})
+
 test('what is under way counts, at a side what calls it, and of one merchant the oldest come first', async () => {
   await backlog(100, busy, 'bank.example')
   await backlog(50, other, 'bank.example', 1)

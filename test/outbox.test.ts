@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { consume, type OutboxEvent } from '../src/payments/outbox/outbox.ts'
+import { consume, type OutboxEvent, type Round } from '../src/payments/outbox/outbox.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -11,6 +11,9 @@ before(async () => {
   // As a migration adds a consumer.
   await gateway.pool.query('alter table events add column counted text')
   await gateway.pool.query('create index events_not_counted on events (recorded_at) where counted is null')
+  await gateway.pool.query(
+    'create index events_not_counted_by_merchant on events (merchant_id, recorded_at) where counted is null',
+  )
   await gateway.pool.query('create table counted (payment_id uuid, sequence smallint)')
 })
 after(() => gateway.stop())
@@ -20,7 +23,7 @@ const write = async (db: { query(text: string, values: unknown[]): Promise<unkno
   for (const { paymentId, sequence, superseded } of events)
     if (!superseded) await db.query('insert into counted values ($1, $2)', [paymentId, sequence])
 }
-const take = (limit = 100) => consume(gateway.pool, counting, limit, write, true)
+const take = async (limit = 100) => (await consume(gateway.pool, counting, limit, write, { wait: true })).taken
 const counted = async () => (await gateway.pool.query('select payment_id, sequence from counted')).rows
 
 describe('a consumer', () => {
@@ -70,8 +73,11 @@ describe('a consumer', () => {
           events.map(({ merchantId, recordedAt }) => `${merchantId === many ? 'many' : 'other'} ${(recordedAt / 1000) % 1000}`),
         )
       })
-    while ((await round()) > 0);
-    assert.deepEqual(rounds[0], [...[1, 2, 3, 4, 5].map(at => `many ${at}`), ...[1, 2, 3].map(at => `other ${at}`)])
+    while ((await round()).taken > 0);
+    assert.deepEqual(
+      rounds[0],
+      [1, 2, 3].flatMap(at => [`many ${at}`, `other ${at}`]).concat([4, 5, 6, 7].map(at => `many ${at}`)),
+    )
     const all = rounds.flat().filter(one => one.startsWith('many'))
     assert.deepEqual(
       all,
@@ -79,9 +85,31 @@ describe('a consumer', () => {
     )
     assert.deepEqual(
       rounds.slice(1).map(({ length }) => length),
-      [10, 10, 10, 5],
+      [10, 10, 10, 3],
     )
     await pool.query('delete from events where merchant_id = any ($1)', [[many, others]])
+  })
+
+  it('gets those of a hundred merchants in a round, behind those it had before, and of all in turn', async () => {
+    const pool = gateway.pool
+    await pool.query(
+      `insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at, notified, searched)
+       select ('c0ffee' || lpad(to_hex(n), 26, '0'))::uuid, gen_random_uuid(), 1, 'PAYMENT', gen_random_uuid(), gen_random_uuid(), now(), to_timestamp(1000 + m), 'done', 'done'
+         from generate_series(1, 250) n, generate_series(1, 9) m`,
+    )
+    let last: Round | undefined
+    const rounds: Set<string>[] = []
+    const gather = async (_: unknown, events: readonly OutboxEvent[]) => {
+      rounds.push(new Set(events.map(({ merchantId }) => merchantId)))
+    }
+    for (let at = 0; at < 3; at++) last = await consume(pool, counting, 200, gather, last && { behind: last })
+    assert.deepEqual([rounds.map(({ size }) => size), last!.mayBeMore], [[100, 100, 100], true])
+    assert.equal(new Set(rounds.flatMap(set => [...set])).size, 250)
+    for (let at = 0; last!.taken > 0; at++) {
+      assert.ok(at < 12)
+      last = await consume(pool, counting, 200, gather, { behind: last! })
+    }
+    await pool.query(`delete from events where merchant_id::text like 'c0ffee%'`)
   })
 
   it('is not told a pending state after the final one', async () => {

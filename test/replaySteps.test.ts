@@ -153,13 +153,13 @@ test('an endpoint that somebody holds keeps no other merchant waiting, and its o
   try {
     await holder.query('begin')
     await holder.query('select from endpoints where id = $1 for update', [held.id])
-    assert.equal(await fanOut(parts), 10) // though the others are older, and more than a batch
-    assert.equal(await fanOut(parts), 0)
+    assert.equal((await fanOut(parts)).taken, 10) // though the others are older, and more than a batch
+    assert.equal((await fanOut(parts)).taken, 0)
     assert.deepEqual([(await deliveriesOf(held)).length, (await deliveriesOf(other)).length], [0, 10])
     await happened(held, 2_000, 2_000)
     const all = fanOutAll(parts) // whoever must have all waits for them, outside of any transaction
     await happened(other, 3_000, 3_000)
-    assert.ok((await fanOut(parts)) <= 1)
+    assert.ok((await fanOut(parts)).taken <= 1)
     await holder.query('commit')
     await all
   } finally {
@@ -176,6 +176,99 @@ test('an endpoint that somebody holds keeps no other merchant waiting, and its o
   await pool.query('truncate deliveries, events, endpoints')
 })
 
+const withEndpoints = async ({ merchantId }: Merchant, count: number) =>
+  void (await pool.query(
+    `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at, activated_at)
+     select $1, gen_random_uuid(), 'webhook', 'http://127.0.0.1:9/', '\\x00', 'active', '2020-01-01', '2020-01-01' from generate_series(1, $2::int)`,
+    [merchantId, count],
+  ))
+
+test('a merchant with a hundred endpoints, whatever of it waits, keeps no other waiting: a batch is bounded by what it makes, and shared', async () => {
+  const [many, second, other] = [await merchant(), await merchant(), await merchant()]
+  await withEndpoints(many, 99)
+  await happened(many, 1, 11_000)
+  await happened(second, 1, 11_000)
+  await happened(other, 20_000, 20_000)
+  await pool.query('analyze events')
+  const first = await fanOut(parts)
+  const made = async ({ merchantId }: Merchant) =>
+    (await pool.query('select from deliveries where merchant_id = $1', [merchantId])).rowCount!
+  const each = [await made(many), await made(second), await made(other)]
+  assert.deepEqual([each[0], each[1]! > 123, each[2]], [800, true, 1]) // half of what was looked at is the other one's, and costs little
+  assert.ok(first.mayBeMore)
+  await pool.query(`update events set notified = 'done' where merchant_id <> $1`, [many.merchantId])
+  const before = await made(many)
+  const { taken } = await fanOut(parts) // alone: ten times a hundred, and their marks
+  assert.deepEqual([taken, (await made(many)) - before], [10, 1000])
+  const { rows } = await pool.query(
+    `select count(*) from deliveries d join events e using (merchant_id, payment_id) where d.merchant_id = $1
+      and d.position <> extract(epoch from e.recorded_at - timestamptz '2024-01-01')`,
+    [many.merchantId],
+  )
+  assert.equal(rows[0].count, 0, 'each endpoint is told all of them, in order')
+  await pool.query('truncate deliveries, events, endpoints')
+})
+
+test('where the first events of all are too much for a batch, the next begins with who was left', async () => {
+  const all = await Promise.all(Array.from({ length: 30 }, merchant))
+  for (const one of all) {
+    await withEndpoints(one, 99)
+    await happened(one, 1, 3)
+  }
+  const told: string[] = []
+  for (let round = await fanOut(parts), at = 0; at < 3; at++, round = await fanOut(parts, { behind: round })) {
+    const { rows } = await pool.query<{ id: string }>('select distinct merchant_id as id from deliveries')
+    assert.deepEqual([rows.length, round.taken, round.mayBeMore], [10 * (at + 1), 10, true])
+    told.push(round.cameTo)
+  }
+  assert.equal(new Set(told).size, 3)
+  await pool.query('truncate deliveries, events, endpoints')
+})
+
+test('two that fan out at once, of whom one dies in the middle again and again, lose nothing and tell nothing twice', async () => {
+  const [many, other] = [await merchant(), await merchant()]
+  await withEndpoints(many, 39)
+  await happened(many, 1, 200)
+  await happened(other, 1, 40)
+  const dying = async () => {
+    for (let at = 0; at < 10; at++) {
+      const connection = {
+        connect: async () => {
+          const client = await pool.connect()
+          const query = client.query.bind(client) as (...asked: unknown[]) => Promise<unknown>
+          client.query = ((...asked: unknown[]) =>
+            (asked[0] as { name?: string }).name === 'mark notified'
+              ? Promise.reject(new Error('died'))
+              : query(...asked)) as never
+          const release = client.release.bind(client)
+          client.release = () => {
+            client.query = query as never
+            client.release = release
+            release()
+          }
+          return client
+        },
+        query: pool.query.bind(pool),
+      }
+      await assert.rejects(
+        fanOut({ ...parts, database: { ...parts.database, work: connection } } as never, { wait: true }),
+        /died/,
+      )
+    }
+  }
+  await dying()
+  await Promise.all([fanOutAll(parts), fanOutAll(parts)])
+  assert.equal((await pool.query('select from deliveries')).rowCount, 200 * 40 + 40)
+  const { balanced, waiting } = await checkNotifications(pool)
+  assert.deepEqual([balanced, waiting], [true, 0])
+  const { rows } = await pool.query(
+    `select count(*) from deliveries d join events e using (merchant_id, payment_id)
+      where d.position <> extract(epoch from e.recorded_at - timestamptz '2024-01-01')`,
+  )
+  assert.equal(rows[0].count, 0)
+  await pool.query('truncate deliveries, events, endpoints')
+})
+
 test('of a merchant with two endpoints none is told before the other, while one of them is held', async () => {
   const one = await merchant()
   await pool.query(
@@ -188,7 +281,7 @@ test('of a merchant with two endpoints none is told before the other, while one 
   try {
     await holder.query('begin')
     await holder.query('select from endpoints where id = $1 for update', [one.id])
-    assert.equal(await fanOut(parts), 0)
+    assert.equal((await fanOut(parts)).taken, 0)
     assert.equal((await pool.query('select from deliveries')).rowCount, 0)
     await holder.query('commit')
   } finally {

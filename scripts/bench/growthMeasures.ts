@@ -169,7 +169,7 @@ async function insert(grown: Grown): Promise<number> {
 }
 
 async function makeSearchable(grown: Grown): Promise<number> {
-  const taken = await project({ database: grown.database, keys, clock: systemClock })
+  const { taken } = await project({ database: grown.database, keys, clock: systemClock })
   grown.madeSearchable += taken
   return taken
 }

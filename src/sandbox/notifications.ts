@@ -42,7 +42,7 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
       return wrong('name', `is not one of the ${cursorsMost} that the merchant has, and there can be no more`)
     if (!endpoint) return wrong('name', 'is the name of an endpoint that is called, not read, or of another channel')
     const until = parts.clock.real() + Number(wait) * 1000
-    await fanOut(parts, true) // what was answered before this reading can be read
+    await fanOut(parts, { wait: true }) // what was answered before this reading can be read
     let read = await readCursor(parts, endpoint, Number(after), atOnce)
     while (read.length === 0 && parts.clock.real() < until) {
       await parts.clock.sleep(100)

@@ -2,21 +2,26 @@
 
 import type pg from 'pg'
 import type { Connection } from '../../src/platform/database/connect.ts'
-import { type DueItem, type Rooms, takeDue, type Wanted } from '../../src/platform/due/store.ts'
+import { type DueItem, type Rooms, type TakenWork, takeDue, type Wanted } from '../../src/platform/due/store.ts'
 
 export const rooms = (most: number, ...named: [string, number][]): Rooms => ({ most, named: new Map(named) })
-export const noShares: Pick<Wanted, 'ofMerchants' | 'ofLines'> = { ofMerchants: new Map(), ofLines: new Map() }
+export const noShares: Pick<Wanted, 'ofMerchants' | 'ofLines' | 'behind'> = {
+  ofMerchants: new Map(),
+  ofLines: new Map(),
+  behind: [],
+}
 
 /** As one that has room for all of it. */
-export const takeAnyDue = (db: Connection, now: number, limit: number, kinds: readonly string[]): Promise<DueItem[]> =>
-  takeDue(db, now, { kinds, taking: 'all', limit, merchants: rooms(limit), sides: rooms(limit), ...noShares })
+export const takeAnyDue = async (
+  db: Connection,
+  now: number,
+  limit: number,
+  kinds: readonly string[],
+): Promise<readonly DueItem[]> =>
+  (await takeDue(db, now, { kinds, taking: 'all', limit, merchants: rooms(limit), sides: rooms(limit), ...noShares })).items
 
 /** What a look finds, and how many rows of the table it reads: everything is free again behind it. */
-export async function lookAtDue(
-  pool: pg.Pool,
-  now: number,
-  wanted: Wanted,
-): Promise<{ readonly items: DueItem[]; readonly read: number }> {
+export async function lookAtDue(pool: pg.Pool, now: number, wanted: Wanted): Promise<TakenWork & { readonly read: number }> {
   let read = 0
   const release = () => pool.query('update due_work set leased_until = null, attempts = 0 where leased_until is not null')
   const connection = {
@@ -27,10 +32,10 @@ export async function lookAtDue(
       return pool.query({ text: asked.text, values: asked.values })
     },
   }
-  const items = await takeDue(connection as never, now, wanted)
+  const taken = await takeDue(connection as never, now, wanted)
   await release()
   await pool.query('vacuum due_work')
-  return { items, read }
+  return { ...taken, read }
 }
 
 /** Of all scans of the table, those that were thrown away too. */

@@ -1,11 +1,11 @@
 // The outbox: what happened to payments, written with the answer that it tells of, and taken by every consumer for itself, once, in order. A new consumer
-// is a column of events with an index over the rows that have none of its marks, and an entry here; it begins with all that ever happened, and begins
+// is a column of events with two indexes over the rows that have none of its marks, by time and by merchant, and an entry here; it begins with all that ever happened, and begins
 // anew when its marks are taken away.
 
 import type pg from 'pg'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { databaseLocks } from '../../platform/database/locks.ts'
-import { anyWaiting, markEvents, takeTurn, waitingEvents } from './store.ts'
+import { markEvents, takeTurn, waitingEvents, waitingMerchants } from './store.ts'
 
 export type Consumer = {
   /** Its column of events. */
@@ -36,46 +36,59 @@ export type OutboxEvent = {
   readonly record: string | null
 }
 
+/** What a consumer made of the events that it was given. */
+export type Consumed = {
+  /** It may leave some: they are the first of their merchants in a later round. */
+  readonly done: readonly OutboxEvent[]
+  /** It left some because all together would be too much. */
+  readonly isFull: boolean
+}
+
+export type Round = {
+  readonly taken: number
+  readonly mayBeMore: boolean
+  /** The last merchant who had anything of it: the next round begins behind. */
+  readonly cameTo: string
+}
+
+/** Before all merchants. */
+export const noRound: Round = { taken: 0, mayBeMore: false, cameTo: '0'.repeat(32) }
+
+/** Merchants of whom a round takes events. */
+const merchantsMost = 100
+/** So many times what it takes a round reads. */
+const readTimes = 4
+
 /**
  * Hands the next events to a consumer, in the transaction that marks them: what it writes there is written once. Events are found by their missing mark,
- * not by a position: it does not matter in which order their transactions commit. Returns how many were taken; 0 also when another process is at it and
- * `wait` is not set. `take` may leave the events of some merchants as they are, and names these: theirs are the first of a later round, and hide nobody else's.
+ * not by a position: it does not matter in which order their transactions commit. Of each merchant they come in the order in which they were recorded, and of
+ * the merchants behind the last round's all have one before any has two: however many of one wait, they keep nobody else's waiting. None is taken also when
+ * another process is at it and `wait` is not set.
  */
 export async function consume(
   pool: pg.Pool,
   consumer: Consumer,
   limit: number,
-  take: (db: pg.PoolClient, events: readonly OutboxEvent[]) => Promise<ReadonlySet<string>> | Promise<void>,
-  wait = false,
-): Promise<number> {
-  if (!(await anyWaiting(pool, consumer))) return 0
+  take: (db: pg.PoolClient, events: readonly OutboxEvent[]) => Promise<Consumed> | Promise<void>,
+  { wait = false, behind = noRound }: { readonly wait?: boolean; readonly behind?: Round } = {},
+): Promise<Round> {
+  const none = { ...noRound, cameTo: behind.cameTo }
+  const merchants = await waitingMerchants(pool, consumer, behind.cameTo, merchantsMost)
+  if (merchants.length === 0) return none
   return inTransaction(pool, async db => {
-    if (!(await takeTurn(db, consumer, wait))) return 0
-    const left = new Set<string>()
-    for (let taken = 0; ; ) {
-      const events = supersede(await nextEvents(db, consumer, limit - taken, [...left]))
-      if (events.length === 0) return taken
-      for (const merchantId of (await take(db, events)) ?? []) left.add(merchantId)
-      const done = events.filter(({ merchantId }) => !left.has(merchantId))
-      await markEvents(db, consumer, done)
-      taken += done.length
-      if (done.length === events.length) return taken
+    if (!(await takeTurn(db, consumer, wait))) return none
+    const ofOne = Math.ceil((readTimes * limit) / merchants.length)
+    const events = supersede(await waitingEvents(db, consumer, merchants, ofOne, limit))
+    const { done, isFull } = (await take(db, events)) ?? { done: events, isFull: false }
+    await markEvents(db, consumer, done)
+    const served = new Set(done.map(({ merchantId }) => merchantId))
+    const counts = [...Map.groupBy(events, ({ merchantId }) => merchantId).values()].map(({ length }) => length)
+    return {
+      taken: done.length,
+      mayBeMore: isFull || events.length === limit || merchants.length === merchantsMost || counts.includes(ofOne),
+      cameTo: merchants.findLast(id => served.has(id)) ?? merchants.at(-1)!,
     }
   })
-}
-
-/** So far behind those of one merchant the events of others are looked for. */
-const reach = 10_000
-
-/** In the order in which they were recorded; but where one merchant's are more than half of them, half, and beside them those of others that wait behind. */
-async function nextEvents(db: pg.PoolClient, consumer: Consumer, limit: number, left: readonly string[]): Promise<OutboxEvent[]> {
-  const events = await waitingEvents(db, consumer, limit, left)
-  const share = Math.ceil(limit / 2)
-  const counts = Map.groupBy(events, ({ merchantId }) => merchantId)
-  const [merchantId, own] = [...counts].find(([, { length }]) => length > share) ?? []
-  if (events.length < limit || merchantId === undefined) return events
-  const others = await waitingEvents(db, consumer, limit - share, [...left, merchantId], reach)
-  return others.length === 0 ? events : [...own!.slice(0, share), ...others]
 }
 
 /** A pending state that is found only after the final one would contradict it. */

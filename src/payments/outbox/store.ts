@@ -23,27 +23,47 @@ export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<bo
   return rows[0]!.any
 }
 
-/** The next ones, but none of some merchants; `reach`: of the first so many that wait. */
+/** The next merchants behind one of whom anything waits, and from the first on when there are no more: found by skipping through the index of what waits. */
+export async function waitingMerchants(db: Connection, { mark }: Consumer, behind: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: `merchants of events not ${mark}`,
+    text: `
+      with recursive walked (id, found, around, steps) as (
+        select $1::uuid, false, false, 0
+        union all
+        select coalesce(next.merchant_id, '${'0'.repeat(32)}'), next.merchant_id is not null, around or next.merchant_id is null, steps + 1
+          from walked left join lateral (
+            select e.merchant_id from events e where e.${mark} is null and e.merchant_id > walked.id order by e.merchant_id, e.recorded_at limit 1) next on true
+         where steps <= $2 and not (around and coalesce(next.merchant_id > $1, true)))
+      select id from walked where found and ${servedHere('id')} order by steps limit $2`,
+    values: [behind, limit],
+  })
+  return rows.map(({ id }) => id)
+}
+
+/** The next of some merchants, of one at most so many, of each in the order in which they were recorded: the first of all, then the second. */
 export async function waitingEvents(
   db: Connection,
   { mark, readsRecords }: Consumer,
+  merchantIds: readonly string[],
+  ofOne: number,
   limit: number,
-  left: readonly string[],
-  reach?: number,
 ): Promise<OutboxEvent[]> {
-  const order = 'order by e.recorded_at, e.payment_id, e.sequence'
-  const source = reach === undefined ? 'events e' : `(select * from events e where e.${mark} is null ${order} limit ${reach}) e`
+  const order = 'e.recorded_at, e.payment_id, e.sequence'
   const { rows } = await db.query<OutboxEvent>({
-    name: `events not ${mark}${reach === undefined ? '' : ' of others'}`,
+    name: `events not ${mark}`,
     text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
                   e.recorded_at as "recordedAt",
                   exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
                              and later.sequence > e.sequence and later.${mark} is not null) as superseded,
                   ${readsRecords ? 'p.record' : 'null as record'}
-             from ${source} ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
-            where e.${mark} is null and ${servedHere('e.merchant_id')} and e.merchant_id <> all ($2::uuid[])
-            ${order} limit $1`,
-    values: [limit, left],
+             from (select e.*, turn from unnest($1::uuid[]) with ordinality as waiting (id, turn) cross join lateral (
+                     select e.*, row_number() over (order by ${order}) as place from events e
+                      where e.${mark} is null and e.merchant_id = waiting.id order by e.merchant_id, ${order} limit $2) e
+                    order by place, turn limit $3) e
+             ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
+            order by place, turn`,
+    values: [merchantIds, ofOne, limit],
   })
   return rows
 }

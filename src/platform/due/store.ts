@@ -47,14 +47,29 @@ export type Wanted = {
   readonly ofMerchants: DueShares
   /** By `lineOf`. */
   readonly ofLines: DueShares
+  /** Where the look before came to. */
+  readonly behind: readonly WalkedPlace[]
+}
+
+/** The last merchant of a place that had anything of it. */
+export type WalkedPlace = { readonly kind: string; readonly side: string; readonly merchantId: string }
+
+export type TakenWork = {
+  readonly items: readonly DueItem[]
+  /** Where the next look goes on. */
+  readonly cameTo: readonly WalkedPlace[]
 }
 
 /** What one merchant wants of one side. */
 export const lineOf = ({ side, merchantId }: Pick<DueItem, 'side' | 'merchantId'>): string => `${merchantId} ${side}`
 
-/** Places that are looked at one by one, and their columns: `own` and `sides` never read what the other has, however much of it waits. */
-const places: Readonly<Record<Taking, { readonly from: string; readonly columns: readonly string[] }>> = {
-  own: { from: `select kind, '' as side from unnest($4::text[]) as wanted (kind)`, columns: ['kind', 'side'] },
+/** Places that are looked at one by one, their columns, and how much of one may be taken: `own` and `sides` never read what the other has, however much of it waits. */
+const places: Readonly<Record<Taking, { readonly from: string; readonly columns: readonly string[]; readonly most: string }>> = {
+  own: {
+    from: `select kind, '' as side from unnest($4::text[]) as wanted (kind)`,
+    columns: ['kind', 'side'],
+    most: '$3::bigint',
+  },
   // As many rows as there are sides, each found by one step of the index.
   sides: {
     from: `select kind, side from (
@@ -64,32 +79,38 @@ const places: Readonly<Record<Taking, { readonly from: string; readonly columns:
                select kind, (select min(w.side) from due_work w where w.kind = waits.kind and w.side > waits.side) from waits where side is not null)
              select kind, side from waits where side <> all ($13::text[])) wanted`,
     columns: ['kind', 'side'],
+    most: 'least($3::bigint, $9)',
   },
-  all: { from: `select kind, '' as side from unnest($4::text[]) as wanted (kind)`, columns: ['kind'] },
+  all: { from: `select kind, '' as side from unnest($4::text[]) as wanted (kind)`, columns: ['kind'], most: '$3::bigint' },
 }
 
 /** What is left for those of a place that somebody has locked. */
 const lockedMost = 16
-/** Of one merchant no more is read to find what does not call a side that has no room. */
+/** Of one merchant no more is read to find what does not call a side that has no room. The database hears of it as of a question: for so many it would rather sort a small table. */
 const readMost = 1000
+/** So many steps a look makes from merchant to merchant, in all places together. One that leads to work that is due counts as many, for what is read there. */
+const walkMost = 1000
+const dueStep = 10
+/** No merchant, but nobody, whose work it may have. */
+const firstMerchant = '0'.repeat(32)
 
 /**
- * Takes what is due for the length of a lease. Of each place the oldest are looked at, and where those may not be all, the oldest of each merchant, found by skipping
- * through the index: a long backlog of one does not hide the others. At a side and of all, whoever has least under way comes first, then whoever has had nothing for
- * longest, then what is oldest.
+ * Takes what is due for the length of a lease. Of each place the oldest are looked at, and where those may not be all, the oldest of the next merchants, found by
+ * skipping through the index: a long backlog of one does not hide the others. However many they are, a look sees some of them, and the next goes on behind the last who
+ * had anything. Of those whom it sees, at a side and of all, whoever has least under way comes first, then whoever has had nothing for longest, then who is next.
  */
 export async function takeDue(
   db: Connection,
   now: number,
-  { kinds, taking, limit, merchants, sides, ofMerchants, ofLines }: Wanted,
-): Promise<DueItem[]> {
-  const { from, columns: ofPlace } = places[taking]
+  { kinds, taking, limit, merchants, sides, ofMerchants, ofLines, behind }: Wanted,
+): Promise<TakenWork> {
+  const { from, columns: ofPlace, most } = places[taking]
   const full = ({ named }: Rooms) => [...named].filter(([, room]) => room <= 0).map(([name]) => name)
   const isFree = '(w.leased_until is null or w.leased_until < $1 or w.leased_until > $6)'
   const work = 'w.merchant_id, w.subject_id, w.due_at, w.side as at_side'
   // Compared and ordered by as rows, with all their columns: so no index but theirs is thought to do as well.
   const [here, there] = ['w', 'at'].map(name => ofPlace.map(column => `${name}.${column}`).join(', '))
-  const { rows } = await db.query<DueItem>({
+  const { rows } = await db.query<DueItem & { cameTo: WalkedPlace[] }>({
     name: `take due work ${taking}`,
     text: `
       with recursive places as (${from}),
@@ -97,27 +118,33 @@ export async function takeDue(
         select at.kind, at.side, w.* from places at cross join lateral (
           select ${work} from due_work w
            where (${here}, w.due_at) >= (${there}, '-infinity') and (${here}, w.due_at) <= (${there}, $1) and ${isFree}
-           order by ${here}, w.due_at limit $3) w),
-      lines as (
-        select at.kind, at.side, w.merchant_id, w.due_at
-          from (select kind, side from oldest group by kind, side having count(*) >= $3) at cross join lateral (
-            select w.merchant_id, w.due_at from due_work w where (${here}) >= (${there}) order by ${here}, w.merchant_id, w.due_at limit 1) w
+           order by ${here}, w.due_at limit ${most}) w),
+      walked (kind, side, until, most, merchant_id, due, around, steps) as (
+        select kind, side, behind.merchant_id, at.most, coalesce(behind.merchant_id, '${firstMerchant}'), behind.merchant_id is null, behind.merchant_id is null, 0::bigint
+          from (select kind, side, ${walkMost} / count(*) over () as most from oldest group by kind, side having count(*) >= ${most}) at
+          left join json_to_recordset($19) as behind (kind text, side text, merchant_id uuid) using (kind, side)
         union all
-        select at.kind, at.side, w.merchant_id, w.due_at from lines at cross join lateral (
-          select w.kind, w.side, w.merchant_id, w.due_at from due_work w
-           where (${here}, w.merchant_id) > (${there}, at.merchant_id) order by ${here}, w.merchant_id, w.due_at limit 1) w
-         where (${here}) = (${there})),
+        select at.kind, at.side, at.until, at.most, coalesce(next.merchant_id, '${firstMerchant}'), coalesce(next.due_at <= $1, true), at.around or next is null,
+               at.steps + case when next.due_at > $1 then 1 else ${dueStep} end
+          from walked at left join lateral (
+            select w.merchant_id, w.due_at from (
+              select w.kind, w.side, w.merchant_id, w.due_at from due_work w
+               where (${here}, w.merchant_id) > (${there}, at.merchant_id) order by ${here}, w.merchant_id, w.due_at limit 1) w
+             where (${here}) = (${there})) next on true
+         where at.steps < at.most and not (at.around and coalesce(next.merchant_id > at.until, next is null))),
       found as (
-        select * from oldest
-        union
-        select at.kind, at.side, w.* from lines at cross join lateral (
-          select w.merchant_id, w.subject_id, w.due_at, w.at_side from (
-            select w.kind, w.side, ${work} from due_work w
-             where (${here}, w.merchant_id, w.due_at) >= (${there}, at.merchant_id, '-infinity')
-               and (${here}, w.merchant_id, w.due_at) <= (${there}, at.merchant_id, $1) and ${isFree}
-             order by ${here}, w.merchant_id, w.due_at limit ${readMost}) w
-           where w.at_side <> all ($13::text[]) order by ${here}, w.merchant_id, w.due_at limit $12) w
-         where at.due_at <= $1 and at.merchant_id <> all ($5::uuid[])),
+        select kind, side, merchant_id, subject_id, due_at, at_side, min(steps) as steps from (
+          select *, ${walkMost}::bigint * ${dueStep} as steps from oldest
+          union all
+          select at.kind, at.side, w.*, at.steps from walked at cross join lateral (
+            select w.merchant_id, w.subject_id, w.due_at, w.at_side from (
+              select w.kind, w.side, ${work} from due_work w
+               where (${here}, w.merchant_id, w.due_at) >= (${there}, at.merchant_id, '-infinity')
+                 and (${here}, w.merchant_id, w.due_at) <= (${there}, at.merchant_id, $1) and ${isFree}
+               order by ${here}, w.merchant_id, w.due_at limit (select ${readMost})) w
+             where w.at_side <> all ($13::text[]) order by ${here}, w.merchant_id, w.due_at limit $12) w
+           where at.due and at.merchant_id <> all ($5::uuid[])) one
+         group by kind, side, merchant_id, subject_id, due_at, at_side),
       ranked as (
         select found.*, coalesce(line.turn, 0) as turn,
                coalesce(line.running, 0) + row_number() over (partition by at_side, found.merchant_id order by due_at) as of_line
@@ -126,23 +153,33 @@ export async function takeDue(
          where at_side <> all ($13::text[]) and found.merchant_id <> all ($5::uuid[]) and ${servedHere('found.merchant_id')}),
       locked as (
         select first.*, w.place
-          from (select *, row_number() over (partition by kind, side order by of_line, turn, due_at) as of_place from ranked) first cross join lateral (
+          from (select *, row_number() over (partition by kind, side order by of_line, turn, steps, due_at) as of_place from ranked) first cross join lateral (
             select w.ctid as place from due_work w
              where w.kind = first.kind and w.merchant_id = first.merchant_id and w.subject_id = first.subject_id and w.due_at <= $1 and ${isFree}
                for update skip locked) w
-         where of_place <= $3 + ${lockedMost}),
+         where of_place <= ${most} + ${lockedMost}),
       of_sides as (
         select * from (
-          select *, case at_side when '' then 1 else row_number() over (partition by at_side order by of_line, turn, due_at) end as of_side from locked) one
+          select *, case at_side when '' then 1 else row_number() over (partition by at_side order by of_line, turn, of_place, due_at) end as of_side from locked) one
          where at_side = '' or of_side <= coalesce((select room from unnest($7::text[], $8::int[]) as of_one (name, room) where name = at_side), $9)),
       of_merchants as (
-        select place, due_at, of_side, coalesce(merchant.room, $12) as room, coalesce(merchant.turn, 0) as turn,
+        select of_sides.*, coalesce(merchant.room, $12) as room, coalesce(merchant.turn, 0) as merchants_turn,
                row_number() over (partition by merchant_id order by of_side, due_at) as of_merchant
-          from of_sides left join unnest($10::uuid[], $11::int[], $18::bigint[]) as merchant (id, room, turn) on merchant.id = merchant_id)
-      update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
-       where ctid = any (array(
-         select place from of_merchants where of_merchant <= room order by of_merchant - room, turn, of_side, due_at limit $3))
-      returning ${columns}`,
+          from of_sides left join unnest($10::uuid[], $11::int[], $18::bigint[]) as merchant (id, room, turn) on merchant.id = merchant_id),
+      chosen as (
+        select * from of_merchants where of_merchant <= room order by of_merchant - room, merchants_turn, of_side, of_place, due_at limit $3),
+      taken as (
+        update due_work set leased_until = $2, attempts = attempts + 1, generation = generation + 1
+         where ctid = any (array(select place from chosen))
+        returning *),
+      came_to as (
+        select distinct on (at.kind, at.side) at.kind, at.side,
+               case when chosen.kind is null and exists (select from ranked where ranked.kind = at.kind and ranked.side = at.side and ranked.steps <= at.steps)
+                    then at.until else at.merchant_id end as "merchantId"
+          from walked at left join chosen on chosen.kind = at.kind and chosen.side = at.side and chosen.merchant_id = at.merchant_id and chosen.steps = at.steps
+         order by at.kind, at.side, chosen.kind is null, at.steps desc)
+      select ${columns}, (select coalesce(json_agg(came_to), '[]') from came_to where "merchantId" is not null) as "cameTo"
+        from (values (1)) one left join taken d on true`,
     values: [
       timeParameter(now),
       timeParameter(now + leaseSeconds * 1000),
@@ -159,9 +196,11 @@ export async function takeDue(
       full(sides),
       ...linesIn(ofLines),
       [...merchants.named.keys()].map(id => ofMerchants.get(id)?.turn ?? 0),
+      JSON.stringify(behind.map(({ kind, side, merchantId }) => ({ kind, side, merchant_id: merchantId }))),
     ],
   })
-  return rows.sort((a, b) => a.dueAt - b.dueAt)
+  const items = rows.map(({ cameTo: _, ...item }) => item).filter(({ kind }) => kind !== null)
+  return { items: items.sort((a, b) => a.dueAt - b.dueAt), cameTo: rows[0]!.cameTo }
 }
 
 /** Sides, merchants, what of them is under way, and their turns. */

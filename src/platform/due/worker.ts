@@ -17,6 +17,7 @@ import {
   setSides,
   type Taking,
   takeDue,
+  type WalkedPlace,
 } from './store.ts'
 
 /** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. `well`: nothing failed, there is only more to do. */
@@ -67,13 +68,14 @@ export function startWorker<Parts extends WorkerParts>(
   const ofMerchants = countShares()
   const ofSides = countShares()
   const ofLines = countShares()
+  let behind: readonly WalkedPlace[] = []
   const look = async (): Promise<void> => {
     const limit = most - running.size
     let isMoving = false
     mayBeMore = limit <= 0
     try {
       if (limit > 0 && mayTake()) {
-        const items = await takeDue(parts.database.work, parts.clock.real(), {
+        const { items, cameTo } = await takeDue(parts.database.work, parts.clock.real(), {
           kinds,
           taking,
           limit,
@@ -81,12 +83,14 @@ export function startWorker<Parts extends WorkerParts>(
           sides: roomsOf(ofSides.shares, mostOfSide, parts.silences),
           ofMerchants: ofMerchants.shares,
           ofLines: ofLines.shares,
+          behind,
         })
+        behind = cameTo
         const found = await putAside(items)
         isMoving = found.length < items.length
         for (const item of found) run(item)
-        // Others may have been left because those that came first are many of one.
-        mayBeMore = items.length === limit || isMoving || found.some(isFull)
+        // Others may have been left because those that came first are many of one, or stand behind those that were looked at.
+        mayBeMore = items.length === limit || isMoving || cameTo.length > 0 || found.some(isFull)
       }
     } catch (error) {
       parts.log.warn({ why: (error as Error).message }, 'due work could not be taken')

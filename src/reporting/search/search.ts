@@ -1,6 +1,6 @@
 // The search over payments: a projection that is written behind the events, and read by terms.
 
-import { consume, consumers, type OutboxEvent } from '../../payments/outbox/outbox.ts'
+import { consume, consumers, noRound, type OutboxEvent, type Round } from '../../payments/outbox/outbox.ts'
 import { countWaiting, type EventPlace, unmarkEvents } from '../../payments/outbox/store.ts'
 import { findPayments } from '../../payments/store/search.ts'
 import type { Clock } from '../../platform/clock.ts'
@@ -16,12 +16,12 @@ type SearchParts = { readonly database: Pick<Database, 'work' | 'reporting'>; re
 
 const projectedAtOnce = 500
 
-/** Takes the next events. Returns how many; 0 also when another process is at it and `wait` is not set. */
+/** Takes the next events, behind the merchants of the last ones. None also when another process is at it and `wait` is not set. */
 export const project = (
   parts: Pick<SearchParts, 'keys'> & { readonly database: Pick<Database, 'work'>; readonly clock: Clock },
-  wait = false,
-): Promise<number> =>
-  consume(parts.database.work, consumers.search, projectedAtOnce, (db, events) => write(parts, db, events), wait)
+  how: { readonly wait?: boolean; readonly behind?: Round } = {},
+): Promise<Round> =>
+  consume(parts.database.work, consumers.search, projectedAtOnce, (db, events) => write(parts, db, events), how)
 
 /** Each payment as it is now, however old the event is that leads to it. */
 async function write(
@@ -47,13 +47,18 @@ async function write(
 // Payments come first: nobody looks for one in the second in which it is made.
 const gatherMilliseconds = 1000
 
-export const startProjecting = (parts: SearchParts & { readonly clock: Clock; readonly log: Log }): Repetition =>
-  repeat(
+export function startProjecting(parts: SearchParts & { readonly clock: Clock; readonly log: Log }): Repetition {
+  let round = noRound
+  return repeat(
     parts.clock,
-    () => project(parts),
+    async () => {
+      round = await project(parts, { behind: round })
+      return round.taken > 0 && round.mayBeMore ? projectedAtOnce : round.taken
+    },
     error => parts.log.warn({ why: error.message }, 'payments could not be made searchable'),
     { batch: projectedAtOnce, milliseconds: gatherMilliseconds },
   )
+}
 
 const unmarkedAtOnce = 2000
 
@@ -68,12 +73,12 @@ export async function rebuildSearch(
   const db = parts.database.work
   const first: EventPlace = { merchantId: '0'.repeat(32), paymentId: '0'.repeat(32), sequence: -1 }
   for (let place: EventPlace | undefined = first; place; ) place = await unmarkEvents(db, consumers.search, place, unmarkedAtOnce)
-  for (;;) {
+  for (let round = noRound; ; ) {
     told(await countWaiting(db, consumers.search, null))
     for (let taken = 0; taken < 20 * projectedAtOnce; ) {
-      const more = await project(parts, true)
-      if (more === 0) return told(0)
-      taken += more
+      round = await project(parts, { wait: true, behind: round })
+      if (round.taken === 0) return told(0)
+      taken += round.taken
     }
   }
 }
