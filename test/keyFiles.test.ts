@@ -198,7 +198,7 @@ it('what was sealed is sealed anew by the next command when one is killed, and e
 })
 
 it('what nothing needs is taken out of its file, and kept beside it', async () => {
-  await pool.query(`update key_checks set made_at = made_at - interval '73 hours'`) // three days later
+  await pool.query(`update key_checks set made_at = made_at - interval '73 hours', written_at = written_at - interval '73 hours'`) // three days later
   await well('search', 'rebuild')
   const { out } = await well('keys', 'retire', '--revoke-tokens')
   for (const kind of ['seal', 'lookup'] as const) {

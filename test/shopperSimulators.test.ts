@@ -238,7 +238,8 @@ describe('what is kept', () => {
     })
     assert.equal(first.transStatus, 'C', JSON.stringify(first))
     for (let at = 0; at < others; at++)
-      assert.equal((await authenticate({ messageExtension: [{ id: 'other', data: padding }], more: padding })).transStatus, 'C')
+      assert.equal((await authenticate({ messageExtension: [{ id: 'other', data: padding }] })).transStatus, 'C')
+    assert.equal((await authenticate({ messageExtension: [{ id: 'other', data: padding }], more: padding })).messageType, 'Erro')
     const creq = encodeMessage({
       messageType: 'CReq',
       messageVersion: '2.2.0',

@@ -2,7 +2,7 @@
 // commands are those of docs/operating-availability.md.
 
 import { execFileSync } from 'node:child_process'
-import { chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/freePort.ts'
 import { binaries, type Cluster } from './cluster.ts'
@@ -17,9 +17,8 @@ export async function tryBackup(place: Place, cluster: Cluster): Promise<void> {
     string,
     string,
   ]
-  const owner = statSync(place.folder)
   mkdirSync(archive)
-  chownSync(archive, owner.uid, owner.gid)
+  if (place.user) chownSync(archive, place.user.uid, place.user.gid)
   // archive_mode wants a restart: Patroni does it on both nodes.
   const settings = { archive_mode: 'on', archive_timeout: 60, archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f` }
   for (const { rest } of cluster.nodes)
@@ -36,7 +35,7 @@ export async function tryBackup(place: Place, cluster: Cluster): Promise<void> {
   const gateway = await until('a gateway starts', () => startGateway(place, 'gateway with archive', cluster.url))
   const first = startLoad([gateway.url], gateway.account, 4)
   await until('payments are made', async () => first.approvals() > 50)
-  const asUser = { uid: owner.uid, gid: owner.gid, stdio: 'pipe' as const, encoding: 'utf8' as const }
+  const asUser = { ...place.user, stdio: 'pipe' as const, encoding: 'utf8' as const }
   const password = { PGPASSWORD: 'replicator-secret', PATH: process.env.PATH }
   const backup = ['-h', '127.0.0.1', '-p', String(leader.port), '-U', 'replicator', '-D', base, '-X', 'stream', '-c', 'fast']
   execFileSync(`${binaries}/pg_basebackup`, backup, { ...asUser, env: password })

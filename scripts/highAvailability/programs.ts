@@ -1,7 +1,7 @@
 // Programs that a set-up consists of: started in a folder of its own, written to a log there, and ended with it, last started first.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, chownSync, createWriteStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, createWriteStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -24,11 +24,11 @@ export async function until<Value>(what: string, look: () => Promise<Value | und
 /** A place with programs of one user of the machine. PostgreSQL does not run as root. */
 export function makePlace() {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-ha-'))
-  const user = process.getuid?.() === 0 ? statSync('/var/lib/postgresql', { throwIfNoEntry: false }) : undefined
-  if (user) chownSync(folder, user.uid, user.gid)
-  chmodSync(folder, 0o755)
+  const owner = process.getuid?.() === 0 ? statSync('/var/lib/postgresql', { throwIfNoEntry: false }) : undefined
+  const user = owner && { uid: owner.uid, gid: owner.gid }
+  // Root's gateways take no data folder in one of another user: here each has his own names.
+  chmodSync(folder, user ? 0o1777 : 0o755)
   const programs: Program[] = []
-  const asUser = user ? { uid: user.uid, gid: user.gid } : {}
   const start = (
     name: string,
     command: string,
@@ -41,7 +41,7 @@ export function makePlace() {
       cwd: folder,
       detached: true,
       env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C.UTF-8', ...env },
-      ...(own ? {} : asUser),
+      ...(own ? {} : user),
     })
     child.stdout!.pipe(log)
     child.stderr!.pipe(log)
@@ -59,6 +59,8 @@ export function makePlace() {
   }
   return {
     folder,
+    /** Whoever the programs run as. */
+    user,
     start,
     /** A file made of one beside this script, with words put in. */
     write(name: string, template: string, words: Readonly<Record<string, string | number>>): string {
