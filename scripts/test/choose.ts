@@ -38,6 +38,7 @@ export const testFiles = (project: string): NamedChoice[] =>
 export const longFiles: ReadonlySet<string> = new Set([
   'backup.test.ts',
   'cellCommands.test.ts',
+  'cellsProof.test.ts',
   'ending.test.ts',
   'formLooks.test.ts',
   'moveTransactions.test.ts',
