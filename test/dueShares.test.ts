@@ -110,6 +110,22 @@ for (const [what, minutes, count, most] of [
     }
   })
 
+test('merchants who left, whose work waits until they are forgotten here, cost others no look', async () => {
+  await merchants(1500, '', -60)
+  await pool.query(
+    `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at)
+     select distinct merchant_id, 'leaving', 'moved', false, 'two', 1, now() from due_work`,
+  )
+  await one(busy, '')
+  await one('f'.repeat(32), '')
+  try {
+    const [first] = await looks(1, wanted('own'))
+    assert.deepEqual(first!.items.map(({ merchantId }) => merchantId).sort(), [busy, 'f'.repeat(32)].sort())
+  } finally {
+    await pool.query('delete from merchant_moves')
+  }
+})
+
 test('where the merchants of a place are as many as a look passes at most, each look sees all of them', async () => {
   await merchants(98, '', -1)
   await backlog(50, busy, '', 600)

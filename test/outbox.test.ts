@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { consume, type OutboxEvent, type Round } from '../src/payments/outbox/outbox.ts'
-import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+import { waitingMerchants } from '../src/payments/outbox/store.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
 before(async () => {
@@ -110,6 +111,27 @@ describe('a consumer', () => {
       last = await consume(pool, counting, 200, gather, { behind: last! })
     }
     await pool.query(`delete from events where merchant_id::text like 'c0ffee%'`)
+  })
+
+  it('gets those of who is served here, however many have left theirs behind', async () => {
+    const pool = gateway.pool
+    const left = (what: string) => `select ('c0ffee' || lpad(to_hex(n), 26, '0'))::uuid, ${what} from generate_series(1, 250) n`
+    await pool.query(
+      `insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at, notified, searched)
+       ${left(`gen_random_uuid(), 1, 'PAYMENT', gen_random_uuid(), gen_random_uuid(), now(), now(), 'done', 'done'`)}`,
+    )
+    await pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) ${left(`'leaving', 'moved', false, 'two', 1, now()`)}`,
+    )
+    await gateway.pay()
+    for (const behind of ['0', 'c0ffee00', 'f'])
+      assert.deepEqual(
+        await waitingMerchants(pool, counting, behind.padEnd(32, behind.at(-1)!), 100),
+        [sandbox.merchantId],
+        `behind ${behind}`,
+      )
+    assert.equal(await take(), 1)
+    await pool.query(`delete from merchant_moves; delete from events where merchant_id::text like 'c0ffee%'`)
   })
 
   it('is not told a pending state after the final one', async () => {

@@ -1,7 +1,7 @@
 // Events in the database, seen by one of their consumers.
 
 import type { Connection } from '../../platform/database/connect.ts'
-import { servedHere } from '../../platform/database/elsewhere.ts'
+import { isServedHere, servedHere } from '../../platform/database/elsewhere.ts'
 import type { Consumer, OutboxEvent } from './outbox.ts'
 
 /** Without `wait` false when another process is at it. */
@@ -23,7 +23,10 @@ export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<bo
   return rows[0]!.any
 }
 
-/** The next merchants behind one of whom anything waits, and from the first on when there are no more: found by skipping through the index of what waits. */
+/**
+ * The next merchants behind one of whom anything waits, and from the first on when there are no more: found by skipping through the index of what waits. Of those who
+ * are served elsewhere something waits until they are forgotten here: they are no step.
+ */
 export async function waitingMerchants(db: Connection, { mark }: Consumer, behind: string, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     name: `merchants of events not ${mark}`,
@@ -31,11 +34,12 @@ export async function waitingMerchants(db: Connection, { mark }: Consumer, behin
       with recursive walked (id, found, around, steps) as (
         select $1::uuid, false, false, 0
         union all
-        select coalesce(next.merchant_id, '${'0'.repeat(32)}'), next.merchant_id is not null, around or next.merchant_id is null, steps + 1
+        select coalesce(next.merchant_id, '${'0'.repeat(32)}'), coalesce(next.here, false), around or next is null, steps + case when next.here is false then 0 else 1 end
           from walked left join lateral (
-            select e.merchant_id from events e where e.${mark} is null and e.merchant_id > walked.id order by e.merchant_id, e.recorded_at limit 1) next on true
+            select merchant_id, ${isServedHere('first.merchant_id')} as here from (
+              select e.merchant_id from events e where e.${mark} is null and e.merchant_id > walked.id order by e.merchant_id, e.recorded_at limit 1) first) next on true
          where steps <= $2 and not (around and coalesce(next.merchant_id > $1, true)))
-      select id from walked where found and ${servedHere('id')} order by steps limit $2`,
+      select id from walked where found order by steps limit $2`,
     values: [behind, limit],
   })
   return rows.map(({ id }) => id)

@@ -9,6 +9,10 @@ import type { Connection } from './connect.ts'
 export const servedHere = (column = 'merchant_id'): string =>
   `${column} <> all (array(select elsewhere.merchant_id from merchant_moves elsewhere where not elsewhere.here))`
 
+/** The same asked of one merchant: one step of an index, however many have left. */
+export const isServedHere = (id: string): string =>
+  `not exists (select from merchant_moves elsewhere where elsewhere.merchant_id = ${id} and not elsewhere.here)`
+
 /** Whether merchants are held until somebody has asked the other cells for them: whose a row is that names no merchant is not known either. */
 export async function areHeld(db: Pick<Connection, 'query'>): Promise<boolean> {
   const { rows } = await db.query<{ held: boolean }>(

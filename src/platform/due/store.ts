@@ -1,7 +1,7 @@
 // Due work in the database: rows with a time and a short lease, taken by any number of processes.
 
 import { type Connection, timeParameter } from '../database/connect.ts'
-import { servedHere } from '../database/elsewhere.ts'
+import { isServedHere, servedHere } from '../database/elsewhere.ts'
 import { storableJson } from '../database/json.ts'
 import type { DueShares } from './shares.ts'
 
@@ -88,7 +88,8 @@ const places: Readonly<Record<Taking, { readonly from: string; readonly columns:
 const lockedMost = 16
 /** Of one merchant no more is read to find what does not call a side that has no room. The database hears of it as of a question: for so many it would rather sort a small table. */
 const readMost = 1000
-/** So many steps a look makes from merchant to merchant, in all places together. One that leads to work that is due counts as many, for what is read there. */
+/** So many steps a look makes from merchant to merchant, in all places together. One that leads to work that is due counts as many, for what is read there; one that
+ * leads to a merchant who is served elsewhere, whose work waits until it is forgotten here, counts for none. */
 const walkMost = 1000
 const dueStep = 10
 /** No merchant, but nobody, whose work it may have. */
@@ -124,10 +125,10 @@ export async function takeDue(
           from (select kind, side, ${walkMost} / count(*) over () as most from oldest group by kind, side having count(*) >= ${most}) at
           left join json_to_recordset($19) as behind (kind text, side text, merchant_id uuid) using (kind, side)
         union all
-        select at.kind, at.side, at.until, at.most, coalesce(next.merchant_id, '${firstMerchant}'), coalesce(next.due_at <= $1, true), at.around or next is null,
-               at.steps + case when next.due_at > $1 then 1 else ${dueStep} end
+        select at.kind, at.side, at.until, at.most, coalesce(next.merchant_id, '${firstMerchant}'), coalesce(next.due_at <= $1 and next.here, true), at.around or next is null,
+               at.steps + case when next.here is false then 0 when next.due_at > $1 then 1 else ${dueStep} end
           from walked at left join lateral (
-            select w.merchant_id, w.due_at from (
+            select w.merchant_id, w.due_at, ${isServedHere('w.merchant_id')} as here from (
               select w.kind, w.side, w.merchant_id, w.due_at from due_work w
                where (${here}, w.merchant_id) > (${there}, at.merchant_id) order by ${here}, w.merchant_id, w.due_at limit 1) w
              where (${here}) = (${there})) next on true
