@@ -3,14 +3,19 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import net, { type AddressInfo, BlockList, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import tls from 'node:tls'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
 import { readConfig } from '../src/start/config.ts'
+import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { eventually } from './support/gateway.ts'
 
 const live: Egress = { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true }
@@ -35,6 +40,24 @@ const resolve: Resolve = async name => {
 const servers: { close(): unknown }[] = []
 after(() => {
   for (const server of servers) server.close()
+})
+
+test('no receiver chooses the group of a key exchange, whose size is our cost', {
+  skip: !hasOpenssl && 'openssl is missing on this machine',
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-egress-'))
+  const { cert, key } = makeCertificate(folder, 'receiver')
+  const files = { cert: readFileSync(cert), key: readFileSync(key) }
+  rmSync(folder, { recursive: true })
+  const why = async (ciphers: string): Promise<string | undefined> => {
+    const server = tls.createServer({ ...files, dhparam: 'auto', ciphers, maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+    servers.push(server.on('tlsClientError', () => {}))
+    await once(server, 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    return (await caller(systemClock, sandboxed, async () => [])({ method: 'POST', url, headers: {}, body: 'x' })).failure
+  }
+  assert.equal(await why('DHE-RSA-AES128-GCM-SHA256'), 'EPROTO')
+  assert.equal(await why('ECDHE-RSA-AES128-SHA'), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'an old one is spoken to')
 })
 
 test('in live mode only public addresses over https are called', async () => {

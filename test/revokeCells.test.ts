@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import type pg from 'pg'
 import { beginAudit } from '../src/audit/chain.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
-import { openDirectory } from '../src/merchants/directory.ts'
+import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { applySeed, type SeedToken } from '../src/merchants/seed.ts'
 import { readTokens, type TokenRow } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
@@ -114,40 +114,70 @@ async function twice(): Promise<{ old: TokenRow; fresh: TokenRow }> {
     return (await readTokens(pools[1]!)).find(({ lookupKey }) => lookupKey === keys.lookup[0]!.id)!
   }
   // With both keys a seed would find the first.
-  return { old: await made(before_, entities), fresh: await made(makeKeys([seal], fresh), [...entities, other]) }
+  return { old: await made(before_, [...entities, other]), fresh: await made(makeKeys([seal], fresh), entities) }
 }
 const sent = legacyToken('5a11d0000000000000000000000000f7', 'Kx93-vbq7-Lm2p')
 
-test('a credential with a row under each key acts for what both say, and whichever of them is revoked ends it', async () => {
+const rowsOf = async (label: string): Promise<TokenRow[]> => (await readTokens(pools[1]!)).filter(one => one.label === label)
+
+/** Asks as a gateway that begins does. */
+async function asked<Value>(work: (directory: Directory) => Value): Promise<Value> {
   const database = connect(databases[1]!.connection, systemClock, () => {})
+  const directory = await openDirectory(database, changed, systemClock, assert.fail)
   try {
-    for (const ended of ['old', 'fresh'] as const) {
-      const rows = await twice()
-      const directory = await openDirectory(database, changed, systemClock, assert.fail)
-      assert.deepEqual(directory.token(sent)?.entities.toSorted(), rows.fresh.entities.toSorted())
-      const said = await commands.runIn(environment(1), 'revoke', rows[ended].id)
-      const other = rows[ended === 'old' ? 'fresh' : 'old']
-      assert.deepEqual(
-        [said.code, said.stdout.split('\n')[1]],
-        [
-          1,
-          `Token ${other.id} (shops) may be the same, under another lookup key: if it is, \`tollgate revoke ${other.id}\` revokes it.`,
-        ],
-      )
-      await directory.reload()
-      // The older one is needed until the other has its end too: nobody would find it under the key that is left.
-      const retired = await commands.runIn(environment(1), 'keys', 'retire')
-      if (ended === 'old')
-        assert.match(retired.out, new RegExp(`is needed by what was revoked under it and token ${other.id} \\(shops\\) may be`))
-      assert.equal(directory.token(sent), undefined, ended)
-      assert.equal(directory.revokedToken(sent), rows[ended].id)
-      await eventually(async () => (await validIn(1, 'shops')) === 0, 'so does the other')
-      await directory.close()
-      await pools[1]!.query('delete from access_tokens')
-    }
+    return work(directory)
   } finally {
+    await eventually(async () => (await readTokens(pools[1]!)).length === 1, 'one row is left')
+    await directory.close()
     await database.close()
   }
+}
+
+test('a credential with a row under each key acts for what both say, and is one row from its next use on', async () => {
+  const { fresh: row, old } = await twice()
+  assert.deepEqual(await asked(directory => directory.token(sent)?.entities.toSorted()), old.entities.toSorted())
+  const [left] = await rowsOf('shops')
+  assert.deepEqual(
+    [left!.id, left!.lookupKey, left!.revokedAt, left!.entities.toSorted()],
+    [row.id, changed.lookup[0]!.id, null, old.entities.toSorted()],
+  )
+  await pools[1]!.query('delete from access_tokens')
+})
+
+test('whichever of its rows is revoked ends it, and the older one is needed until it is one row', async () => {
+  for (const ended of ['old', 'fresh'] as const) {
+    const rows = await twice()
+    const other = rows[ended === 'old' ? 'fresh' : 'old']
+    const said = await commands.runIn(environment(1), 'revoke', rows[ended].id)
+    const named = `Token ${other.id} (shops) may be the same, under another lookup key: if it is, \`tollgate revoke ${other.id}\` revokes it.`
+    assert.deepEqual([said.code, said.stdout.split('\n')[1]], [1, named])
+    const retired = await commands.runIn(environment(1), 'keys', 'retire', '--revoke-tokens')
+    if (ended === 'old')
+      assert.match(retired.out, new RegExp(`is needed by what was revoked under it and token ${other.id} \\(shops\\) may be`))
+    assert.deepEqual(await asked(directory => [directory.token(sent), directory.revokedToken(sent)]), [undefined, rows.fresh.id])
+    assert.notEqual((await rowsOf('shops'))[0]!.revokedAt, null)
+    await pools[1]!.query('delete from access_tokens')
+  }
+})
+
+test('one that may have been used under the newest key is not revoked as unused', async () => {
+  const { old: row } = await twice()
+  const retired = await commands.runIn(environment(1), 'keys', 'retire', '--revoke-tokens')
+  assert.match(retired.out, new RegExp(`Token ${row.id} \\(shops\\) may be one that was used`))
+  assert.equal(await validIn(1, 'shops'), 2)
+  await pools[1]!.query('delete from access_tokens')
+})
+
+test('a seed makes one row of it, and says for what it acts', async () => {
+  await twice()
+  const tokens = [{ ...password, label: 'renamed', entities }]
+  await applySeed(pools[1]!, changed, systemClock, systemRandom, { psp: { id: entities[0]!, name: 'P' }, tokens })
+  const rows = await readTokens(pools[1]!)
+  assert.deepEqual(
+    rows.map(row => [row.label, row.entities]),
+    [['renamed', entities]],
+  )
+  await pools[1]!.query('delete from access_tokens')
 })
 
 test('what can be told from it is not named: by a hash under the same key, by that of a proxy, by its label, by whom it acts for', async () => {

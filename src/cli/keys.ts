@@ -204,14 +204,19 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
   if (revokeTokens) {
     const elsewhere = new Set<string | null>(await readElsewhere(database.work))
-    const unused = (await readTokens(database.work)).filter(
-      token => isValidAt(token, clock.real()) && token.lookupKey !== keys.lookup[0]!.id,
-    )
-    const [older, left] = [true, false].map(isHere =>
-      unused.filter(({ merchantId }) => !elsewhere.has(merchantId) === isHere),
-    ) as [TokenRow[], TokenRow[]]
-    for (const { id, label } of left)
-      say(`Token ${id} (${label}) is of a merchant who is served elsewhere: it was left, until \`tollgate merchants forget\`.`)
+    const tokens = await readTokens(database.work)
+    const newest = tokens.filter(({ lookupKey }) => lookupKey === keys.lookup[0]!.id)
+    const older: TokenRow[] = []
+    for (const token of tokens) {
+      if (!isValidAt(token, clock.real()) || newest.includes(token)) continue
+      const left = elsewhere.has(token.merchantId)
+        ? 'is of a merchant who is served elsewhere: it was left, until `tollgate merchants forget`.'
+        : mayBeEnded(newest, [token], clock.real()).length > 0
+          ? 'may be one that was used under the newest key: it was left. Its next use here makes it one.'
+          : undefined
+      if (left !== undefined) say(`Token ${token.id} (${token.label}) ${left}`)
+      else older.push(token)
+    }
     await inTransaction(database.work, async db => {
       for (const { id, label } of older) {
         const entityId = await revokeToken(db, id, clock.real())

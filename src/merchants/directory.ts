@@ -23,8 +23,8 @@ import {
   changesChannel,
   type EntityKind,
   type EntityRow,
-  endTokens,
   isValidAt,
+  joinTokens,
   noteRoute,
   readElsewhere,
   readEntities,
@@ -75,6 +75,8 @@ type Contents = {
   readonly tokens: ReadonlyMap<string, Token>
   /** Valid tokens that were sent since this was read, by a plain hash. A keyed one for each request costs five times as much. */
   readonly seen: Map<string, Token>
+  /** Tokens of several rows of which one is made. */
+  readonly joining: Set<string>
   readonly offsets: ReadonlyMap<string, number>
   /** Merchants by what names them in the ids of checkouts. */
   readonly tails: ReadonlyMap<string, string>
@@ -153,27 +155,26 @@ export async function openDirectory(
   const isValid = (token: Token) => isValidAt(token, clock.real())
   /**
    * What is found under an older key is found under the newest from then on, so that the older one can retire. Where a move brought the row of another cell, one
-   * credential has a row under each key: it acts for what each says, and one that was ended ends all.
+   * credential has a row under each key: it acts for what each says, and one that was ended ends all, until they are one row, which is made of them once.
    */
   const findHashed = (sent: string): Token | undefined => {
     const hashes = keyedHashes(keys, 'token', sent)
+    const [hash, ...older] = hashes
     const [token, ...others] = hashes.flatMap(one => contents.tokens.get(one.toString('hex')) ?? [])
-    if (!token || others.length === 0) {
-      const [hash, ...older] = hashes
-      if (token && isValid(token) && !contents.tokens.has(hash.toString('hex')))
-        rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
-      return token
-    }
-    const rows = [token, ...others]
-    const ended = rows.find(one => !isValid(one))
-    if (!ended) {
+    if (!token) return undefined
+    if (others.length > 0) {
+      const rows = [token, ...others]
+      if (!contents.joining.has(token.id)) {
+        contents.joining.add(token.id)
+        joinTokens(database.work, hashes).catch(onError)
+      }
       const ends = rows.flatMap(({ revokedAt }) => revokedAt ?? [])
       const entities = [...new Set(rows.flatMap(row => row.entities))]
       return { ...token, entities, revokedAt: ends.length > 0 ? Math.min(...ends) : null }
     }
-    const left = rows.filter(isValid).map(({ id }) => id)
-    if (left.length > 0) endTokens(database.work, left, ended.id).catch(onError)
-    return ended
+    if (isValid(token) && !contents.tokens.has(hash.toString('hex')))
+      rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
+    return token
   }
   const find = (sent: string): Token | undefined => {
     const token = findHashed(sent)
@@ -232,6 +233,7 @@ async function read(database: Database, onError: (error: Error) => void): Promis
     ...tree,
     below: belowOf(tree.parents),
     seen: new Map(),
+    joining: new Set(),
     tokens: new Map(
       tokens.map(({ hash, id, entities, legacy, revokedAt, routeHash }) => [
         hash.toString('hex'),

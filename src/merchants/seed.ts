@@ -37,6 +37,7 @@ import {
   announceChange,
   type EntityRow,
   findValidTokens,
+  joinTokens,
   lockTree,
   readElsewhere,
   readEntities,
@@ -170,6 +171,7 @@ export async function applySeed(
       const legacy = legacyParts(sent) !== undefined
       return { label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities }
     })
+    for (const { hash, older } of tokens) if (older.length > 0) await joinTokens(db, [hash, ...older])
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))

@@ -192,11 +192,16 @@ export async function revokeToken(db: Connection, id: string, now: number): Prom
   return rows[0]?.entityId
 }
 
-/** Other rows of a credential end when that of this id did. */
-export async function endTokens(db: Connection, ids: readonly string[], endedId: string): Promise<void> {
+/** Of the rows of one credential, by its hashes, one is left, under the first of these that has one: it acts for what each says, and ends when the first of them does. */
+export async function joinTokens(db: Connection, hashes: readonly Buffer[]): Promise<void> {
   await db.query(
-    `update access_tokens t set revoked_at = least(t.revoked_at, ended.revoked_at) from access_tokens ended where ended.id = $2 and t.id = any ($1)`,
-    [ids, endedId],
+    `with found as (select t.*, place from unnest($1::bytea[]) with ordinality as given (hash, place) join access_tokens t on t.token_hash = given.hash for update of t),
+       gone as (delete from access_tokens where token_hash in (select token_hash from found where place > (select min(place) from found)) returning token_hash)
+     update access_tokens t set revoked_at = (select min(revoked_at) from found),
+            entities = array(select distinct unnest(entities) from found order by 1),
+            merchant_id = (select case when count(*) = count(merchant_id) and count(distinct merchant_id) = 1 then (array_agg(merchant_id))[1] end from found)
+      where t.token_hash = (select token_hash from found order by place limit 1) and exists (select from gone)`,
+    [hashes],
   )
 }
 

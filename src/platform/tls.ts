@@ -3,7 +3,7 @@
 
 import { constants } from 'node:crypto'
 import { resolve } from 'node:path'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, DEFAULT_CIPHERS } from 'node:tls'
 import { othersMayRead, readPlainFile, whoMayReplace } from './files.ts'
 import { filled, type Output, object, optional } from './schema.ts'
 
@@ -22,6 +22,12 @@ const ciphers = [
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 
 export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers, secureOptions } as const
+
+/**
+ * For servers of merchants, of whatever age: what Node speaks, but for DHE. There the other side chooses the group, and one of ten thousand bits costs us a second of
+ * the event loop, and it nothing.
+ */
+export const receiversTls = { ciphers: `${DEFAULT_CIPHERS}:!kDHE` } as const
 
 /** Names of PEM files: whom we trust, and who we are when the other side asks. */
 export const tlsFiles = object({

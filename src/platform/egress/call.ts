@@ -5,6 +5,7 @@ import type { RequestOptions } from 'node:https'
 import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { ask } from '../http.ts'
+import { receiversTls } from '../tls.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
 export type Call = {
@@ -78,6 +79,7 @@ export function caller(
         request.destroy()
       }
       const options: RequestOptions = {
+        ...receiversTls,
         method: call.method,
         headers: {
           'User-Agent': 'Tollgate',
