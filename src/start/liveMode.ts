@@ -73,7 +73,7 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     [
       ...(setting('DATABASE_URL') === undefined ? [['DATA_DIR', dataDir] as const] : []),
       ...(setting('BACKUP_DIR') === undefined ? [] : [['BACKUP_DIR', setting('BACKUP_DIR')!] as const]),
-      ...foldersOf(setting('NODE_PATH')).map(path => ['NODE_PATH', path] as const),
+      ...['NODE_PATH', 'SSL_CERT_DIR'].flatMap(name => foldersOf(setting(name)).map(path => [name, path] as const)),
     ].flatMap(([name, path]) => refusedOf(name, path, whoMayPlace(path, { strict: true }))),
   ({ options }) =>
     options
@@ -111,7 +111,7 @@ const secretFiles = [
 // What they say decides where money and data go, and whom Node and its OpenSSL believe.
 const plainFiles = [
   ...['TLS_CERT', 'ACQUIRERS_FILE', 'SLIPS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'OPENSSL_CONF'],
 ]
 
 /** The files that decide with whom the connections to databases speak. */
@@ -129,8 +129,8 @@ export const nodeOptionsIn = (text: string): string[] =>
     .map(([option]) => option.replace(/"((?:\\[\s\S]|[^\\"])*)"?/g, (_, inside: string) => inside.replace(/\\([\s\S])/g, '$1')))
     .filter(option => option !== '')
 
-/** Where Node looks for packages that it does not find beside the program. */
-const foldersOf = (nodePath = ''): string[] => nodePath.split(':').filter(path => path !== '')
+/** Where Node looks for packages that it does not find beside the program, and OpenSSL, at each connection anew, for whom to believe. */
+const foldersOf = (list = ''): string[] => list.split(':').filter(path => path !== '')
 
 /** What Node runs in the place of the program. Beside the program, where `bin/tollgate` has it, it is as safe as the program. */
 const compiled = (folder: string | undefined): [string, string][] =>
