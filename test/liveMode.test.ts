@@ -383,6 +383,20 @@ describe('live mode refuses by name', () => {
       chmodSync(place, 0o777)
       assert.match(refusal(options), /MODE=live: -.* names \/.*\/first\.mjs, which others may replace/)
     })
+  for (const option of [
+    '-r package',
+    '--require=package/register.js',
+    '--import @scope/package',
+    '--import=first.mjs',
+    '--experimental-loader package',
+    '-r ..',
+    '"--import=data:text/javascript,import \\"package\\""',
+  ])
+    it(`a package that Node looks for in the working directory, by ${option}`, () =>
+      assert.match(
+        refusal({ NODE_OPTIONS: `--no-warnings ${option}` }),
+        /MODE=live: -\S+ names \S.*, which is no path: Node looks for packages in the working directory/,
+      ))
   if (process.getuid?.() === 0 && hasOpenssl) {
     const place = mkdtempSync(join(folder, 'open-'))
     const { cert, key } = makeCertificate(place, 'us')

@@ -69,6 +69,11 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
       .concat(filesOfUrls(setting), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
       .flatMap(([name, path]) => refusedOf(name, path, whoMayReplace(path))),
+  ({ options }) =>
+    packagesOf(options).map(
+      ([name, what]) =>
+        `MODE=live: ${name} names ${what}, which is no path: Node looks for packages in the working directory. Give the path of its file.`,
+    ),
   ({ setting, dataDir }) =>
     [
       ...(setting('DATABASE_URL') === undefined ? [['DATA_DIR', dataDir] as const] : []),
@@ -137,15 +142,25 @@ const compiled = (folder: string | undefined): [string, string][] =>
   folder === undefined || resolve(folder).startsWith(program) ? [] : [['NODE_COMPILE_CACHE', folder]]
 const program = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The files that Node runs before the gateway, or takes settings from, by their option. Packages, which have no path there, are found beside the program. */
+/** The files that Node runs before the gateway, or takes settings from, by their option. */
 const preloaded = (options: readonly string[]): [string, string][] =>
+  ranFirst(options)
+    .filter(isPath)
+    .map(([name, path]) => [name, /^file:/i.test(path) ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path])
+
+const isPath = ([name, path]: readonly [string, string]): boolean =>
+  /^(file:|\.{0,2}\/)/i.test(path) || /^--(env|snapshot)/.test(name)
+
+/** What is no path is a package, which Node looks for in the working directory and all folders above it, or code that may name one. */
+const packagesOf = (options: readonly string[]): [string, string][] => ranFirst(options).filter(given => !isPath(given))
+
+const ranFirst = (options: readonly string[]): [string, string][] =>
   options.flatMap((option, at, all): [string, string][] => {
     const [, name, path = all[at + 1] ?? ''] =
       /^(-r|--require|--import|--(?:experimental[-_])?loader|--env[-_]file(?:[-_]if[-_]exists)?|--snapshot[-_]blob)(?:=(.*))?$/.exec(
         option,
       ) ?? []
-    if (name === undefined || (!/^(file:|\.{0,2}\/)/i.test(path) && !/^--(env|snapshot)/.test(name))) return []
-    return [[name, /^file:/i.test(path) ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path]]
+    return name === undefined ? [] : [[name, path]]
   })
 
 const opensMemory = 'opens the memory of the process, or writes it to files'
