@@ -640,6 +640,30 @@ it('an id of ours may pass for a card number by chance: it is what it is', () =>
   }
 })
 
+describe('a free key that is kept', () => {
+  const check = formChecker(requests.payment)
+  const judged = (name: string, lenient: boolean) =>
+    check(readForm(new URLSearchParams([[name, 'x']]).toString()) as Form, lenient, { inTexts: 'keep', inIdentifiers: 'keep' })
+  for (const [key, masked] of [
+    ['cvv_7391', 'cvv_xxxx'],
+    [`${number}_cvv_739`, `${number}_cvv_xxx`],
+  ] as const)
+    test(`${key}: keeps no CVV: it is refused by a strict channel, masked by a lenient one`, () => {
+      const name = `customParameters[${key}]`
+      const strict = judged(name, false)
+      assert.ok(strict.errors.some(error => error.message === 'must not hold a CVV' && error.name === mask(name)))
+      assert.equal(valueNamed(strict.values, name), undefined)
+      const lenient = judged(name, true)
+      const kept = lenient.known.get(`customParameters[${masked}]`)
+      assert.equal(kept?.path.at(-1), masked)
+      assert.deepEqual([lenient.known.has(name), valueNamed(lenient.values, `customParameters[${masked}]`)], [false, 'x'])
+    })
+  test('a card number in one is', () => {
+    const name = `customParameters[k.${number}]`
+    for (const lenient of [true, false]) assert.equal(judged(name, lenient).known.get(name)?.path.at(-1), `k.${number}`)
+  })
+})
+
 const masking = '7e57ca4d000000000000000000000001'
 const keeping = '7e57ca4d000000000000000000000002'
 const strictIdentifiers = '7e57ca4d000000000000000000000003'

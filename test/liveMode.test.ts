@@ -307,6 +307,20 @@ describe('live mode refuses by name', () => {
     assert.match(refusal({ NODE_PATH: `/nonexistent:${place}` }), new RegExp(`NODE_PATH names ${place}, which others may change`))
     assert.match(refusal({ NODE_PATH: `${place}/none:` }), new RegExp(`NODE_PATH names ${place}/none, which others may replace`))
   })
+  it('a SSL_CERT_DIR of which one folder is such that others may put certificates there', () => {
+    const place = mkdtempSync(join(folder, 'certificates-'))
+    const own = mkdtempSync(join(folder, 'certificates-'))
+    const all = [place, `${own}:${place}`, `${place}:${own}`, `:${own}::${place}:`]
+    for (const list of all) assert.equal(refusal({ SSL_CERT_DIR: list }), '')
+    chmodSync(place, 0o777)
+    for (const list of all)
+      assert.match(refusal({ SSL_CERT_DIR: list }), new RegExp(`SSL_CERT_DIR names ${place}, which others may change`))
+    assert.match(
+      refusal({ SSL_CERT_DIR: `${own}:${place}/none` }),
+      new RegExp(`SSL_CERT_DIR names ${place}/none, which others may`),
+    )
+    assert.equal(refusal({ SSL_CERT_DIR: `${own}:${own}/none` }), '')
+  })
   it('options between quotation marks, where a space ends none', () => {
     const place = mkdtempSync(join(folder, 'spaced '))
     const path = join(place, 'x "y\\.mjs')
@@ -369,6 +383,20 @@ describe('live mode refuses by name', () => {
       chmodSync(place, 0o777)
       assert.match(refusal(options), /MODE=live: -.* names \/.*\/first\.mjs, which others may replace/)
     })
+  for (const option of [
+    '-r package',
+    '--require=package/register.js',
+    '--import @scope/package',
+    '--import=first.mjs',
+    '--experimental-loader package',
+    '-r ..',
+    '"--import=data:text/javascript,import \\"package\\""',
+  ])
+    it(`a package that Node looks for in the working directory, by ${option}`, () =>
+      assert.match(
+        refusal({ NODE_OPTIONS: `--no-warnings ${option}` }),
+        /MODE=live: -\S+ names \S.*, which is no path: Node looks for packages in the working directory/,
+      ))
   if (process.getuid?.() === 0 && hasOpenssl) {
     const place = mkdtempSync(join(folder, 'open-'))
     const { cert, key } = makeCertificate(place, 'us')

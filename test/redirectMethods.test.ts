@@ -15,6 +15,10 @@ import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts
 import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUpRequest, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
+import { type Form, readForm } from '../src/contract/form.ts'
+import { formChecker } from '../src/contract/formCheck.ts'
+import { limits } from '../src/contract/limits.ts'
+import { requests } from '../src/contract/requests.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/merchantTail.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
@@ -292,11 +296,37 @@ describe('how the wallet’s answers are read', () => {
   })
   it('one of more pairs than a cart has is none, and one of as many is read', async () => {
     const pairs = (count: number) => `${done}${'&L_NAME=x'.repeat(count - done.split('&').length)}`
-    assert.equal((await play(details, pairs(10_001))).kind, 'answer')
-    assert.equal((await play(details, pairs(10_002))).kind, 'unknown')
+    assert.equal((await play(details, pairs(20_001))).kind, 'answer')
+    assert.equal((await play(details, pairs(20_002))).kind, 'unknown')
     const ofLength = (length: number) => `${done}&NOTE=${'x'.repeat(length - done.length - 6)}`
-    assert.equal((await play(details, ofLength(512 * 1024))).kind, 'answer')
-    assert.equal((await play(details, ofLength(512 * 1024 + 1))).kind, 'unknown')
+    assert.equal((await play(details, ofLength(3 * 1024 * 1024))).kind, 'answer')
+    assert.equal((await play(details, ofLength(3 * 1024 * 1024 + 1))).kind, 'unknown')
+  })
+  it('the largest cart that a request may hold is read as the wallet says it again', async () => {
+    // In windows-1252 a letter of one byte can be one of nine signs in what the wallet says.
+    const count = limits.indexMax + 1
+    const name = '€'.repeat(127)
+    const body = Array.from(
+      { length: count },
+      (_, at) => `cart.items[${at}].name=${'\x80'.repeat(127)}&cart.items[${at}].price=12345678.00`,
+    ).join('&')
+    assert.ok(body.length <= limits.bodyMaxBytes)
+    const { values } = formChecker(requests.payment)(readForm(body, 'windows-1252') as Form, false)
+    const sent = items(operation({}, { fields: values, amount: 1_234_567_800 * count })) as Record<string, string>
+    assert.equal(sent[`L_PAYMENTREQUEST_0_NAME${count - 1}`], name)
+    const again = new URLSearchParams()
+    for (let at = 0; at < count; at++)
+      for (const field of [
+        'NAME',
+        'AMT',
+        'QTY',
+        'DESC',
+        'TAXAMT',
+        ...['WEIGHT', 'LENGTH', 'WIDTH', 'HEIGHT'].map(of => `ITEM${of}VALUE`),
+      ])
+        for (const before of ['L_', 'L_PAYMENTREQUEST_0_'])
+          again.append(`${before}${field}${at}`, sent[`L_PAYMENTREQUEST_0_${field}${at}`] ?? '0.00000')
+    assert.equal((await play(`${details}&${again}`, done)).kind, 'answer')
   })
   it('names are read without a prototype', () => assert.equal(readPairs('__proto__=x&ACK=Success').ACK, 'Success'))
 })

@@ -137,15 +137,20 @@ function withoutCardNumber(
   const treatment = isIdentifier ? cardNumbers.inIdentifiers : cardNumbers.inTexts
   if (treatment === 'refuse') return refuse(mayHoldCardNumber(name) || mayHoldCardNumber(value) ? 'card number' : 'CVV')
   if (treatment === 'keep') {
-    const withoutCode = maskKeyedCode(key, value, brands, own)
-    // Nobody finds anything by an identifier that was changed: only a lenient channel changes one.
-    if (isIdentifier && !lenient && withoutCode !== value) return refuse('CVV')
+    const withoutCode = (text: string) => maskKeyedCode(undefined, text, brands)
+    const kept = { row: renamed(row, withoutCode), value: maskKeyedCode(key, value, brands, own) }
+    // Nobody finds anything by an identifier or a free key that was changed: only a lenient channel changes one.
+    if (!lenient && (kept.row.name !== name || (isIdentifier && kept.value !== value))) return refuse('CVV')
     numbered.push(row.row)
-    return { row, value: withoutCode }
+    return kept
   }
   numbered.push(row.row)
-  const maskedPath = key === undefined ? path : path.with(-1, maskCardNumbers(key, brands))
-  return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
+  return { row: renamed(row, text => maskCardNumbers(text, brands)), value: masked.value }
+}
+
+function renamed(row: NamedParameter, mask: (text: string) => string): NamedParameter {
+  const { name, path, parameter } = row
+  return { ...row, name: mask(name), path: parameter.key ? path.with(-1, mask(String(path.at(-1)))) : path }
 }
 
 function ruleBroken({ row, parameter }: NamedParameter, value: string, lenient: boolean): string | undefined {

@@ -69,11 +69,16 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
       .concat(filesOfUrls(setting), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
       .flatMap(([name, path]) => refusedOf(name, path, whoMayReplace(path))),
+  ({ options }) =>
+    packagesOf(options).map(
+      ([name, what]) =>
+        `MODE=live: ${name} names ${what}, which is no path: Node looks for packages in the working directory. Give the path of its file.`,
+    ),
   ({ setting, dataDir }) =>
     [
       ...(setting('DATABASE_URL') === undefined ? [['DATA_DIR', dataDir] as const] : []),
       ...(setting('BACKUP_DIR') === undefined ? [] : [['BACKUP_DIR', setting('BACKUP_DIR')!] as const]),
-      ...foldersOf(setting('NODE_PATH')).map(path => ['NODE_PATH', path] as const),
+      ...['NODE_PATH', 'SSL_CERT_DIR'].flatMap(name => foldersOf(setting(name)).map(path => [name, path] as const)),
     ].flatMap(([name, path]) => refusedOf(name, path, whoMayPlace(path, { strict: true }))),
   ({ options }) =>
     options
@@ -111,7 +116,7 @@ const secretFiles = [
 // What they say decides where money and data go, and whom Node and its OpenSSL believe.
 const plainFiles = [
   ...['TLS_CERT', 'ACQUIRERS_FILE', 'SLIPS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'OPENSSL_CONF'],
 ]
 
 /** The files that decide with whom the connections to databases speak. */
@@ -129,23 +134,33 @@ export const nodeOptionsIn = (text: string): string[] =>
     .map(([option]) => option.replace(/"((?:\\[\s\S]|[^\\"])*)"?/g, (_, inside: string) => inside.replace(/\\([\s\S])/g, '$1')))
     .filter(option => option !== '')
 
-/** Where Node looks for packages that it does not find beside the program. */
-const foldersOf = (nodePath = ''): string[] => nodePath.split(':').filter(path => path !== '')
+/** Where Node looks for packages that it does not find beside the program, and OpenSSL, at each connection anew, for whom to believe. */
+const foldersOf = (list = ''): string[] => list.split(':').filter(path => path !== '')
 
 /** What Node runs in the place of the program. Beside the program, where `bin/tollgate` has it, it is as safe as the program. */
 const compiled = (folder: string | undefined): [string, string][] =>
   folder === undefined || resolve(folder).startsWith(program) ? [] : [['NODE_COMPILE_CACHE', folder]]
 const program = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The files that Node runs before the gateway, or takes settings from, by their option. Packages, which have no path there, are found beside the program. */
+/** The files that Node runs before the gateway, or takes settings from, by their option. */
 const preloaded = (options: readonly string[]): [string, string][] =>
+  ranFirst(options)
+    .filter(isPath)
+    .map(([name, path]) => [name, /^file:/i.test(path) ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path])
+
+const isPath = ([name, path]: readonly [string, string]): boolean =>
+  /^(file:|\.{0,2}\/)/i.test(path) || /^--(env|snapshot)/.test(name)
+
+/** What is no path is a package, which Node looks for in the working directory and all folders above it, or code that may name one. */
+const packagesOf = (options: readonly string[]): [string, string][] => ranFirst(options).filter(given => !isPath(given))
+
+const ranFirst = (options: readonly string[]): [string, string][] =>
   options.flatMap((option, at, all): [string, string][] => {
     const [, name, path = all[at + 1] ?? ''] =
       /^(-r|--require|--import|--(?:experimental[-_])?loader|--env[-_]file(?:[-_]if[-_]exists)?|--snapshot[-_]blob)(?:=(.*))?$/.exec(
         option,
       ) ?? []
-    if (name === undefined || (!/^(file:|\.{0,2}\/)/i.test(path) && !/^--(env|snapshot)/.test(name))) return []
-    return [[name, /^file:/i.test(path) ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path]]
+    return name === undefined ? [] : [[name, path]]
   })
 
 const opensMemory = 'opens the memory of the process, or writes it to files'

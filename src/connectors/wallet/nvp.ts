@@ -10,8 +10,8 @@ export type WalletCredentials = { readonly user: string; readonly password: stri
 
 export const nvpVersion = '124.0'
 
-/** The wallet says each item of a cart again, in eighteen pairs: those of five hundred. */
-export const walletBounds: TextBounds = { length: 512 * 1024, parts: 10_000 }
+/** The wallet says each item of a cart again, in eighteen pairs, its name in two of them, in nine signs a letter: those of the largest cart that a request may hold. */
+export const walletBounds: TextBounds = { length: 3 * 1024 * 1024, parts: 20_000 }
 
 /** None when they are more than an answer has. */
 export function readPairs(text: string): Pairs {

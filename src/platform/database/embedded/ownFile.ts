@@ -39,15 +39,18 @@ function openBelow(above: number, place: string, [step, ...rest]: readonly strin
 }
 
 function openStep(above: number, path: string, flags: number): number {
-  const refusal = new FolderError(
-    `${path} is no file of its own, or of another user than the server's: somebody may have put it there. Look at it, and remove it.`,
-  )
   const name = join(openedAs(above, dirname(path)), basename(path))
+  const refusal = () => {
+    const advice = lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() ? ownLink : 'Look at it, and remove it.'
+    return new FolderError(
+      `${path} is no file of its own, or of another user than the server's: somebody may have put it there. ${advice}`,
+    )
+  }
   let handle: number
   try {
     handle = openSync(name, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600)
   } catch (error) {
-    if (['ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR', 'EEXIST'].includes((error as NodeJS.ErrnoException).code!)) throw refusal
+    if (['ELOOP', 'ENOTDIR', 'ENXIO', 'EISDIR', 'EEXIST'].includes((error as NodeJS.ErrnoException).code!)) throw refusal()
     throw Object.assign(error as Error, { message: (error as Error).message.replace(name, path) })
   }
   const { uid, gid } = fstatSync(above)
@@ -57,8 +60,12 @@ function openStep(above: number, path: string, flags: number): number {
   const isMeant = (flags & constants.O_DIRECTORY) !== 0 || (stat.isFile() && (stat.nlink === 1 || !writes(flags)))
   if (isMeant && (!isForeign || stat.uid === uid)) return handle
   closeSync(handle)
-  throw refusal
+  throw refusal()
 }
+
+/** An operator's leads to another disk, as `initdb -X` makes one: without what it leads to the database is lost. */
+const ownLink =
+  'Look at it: if it is your own link to another disk, as of pg_wal, leave that as it is, stop the server, and mount it here in the place of the link; else remove the link.'
 
 /** A file with a second name is written under both. Copies of backups may share theirs. */
 const writes = (flags: number): boolean => (flags & (constants.O_WRONLY | constants.O_RDWR)) !== 0
