@@ -461,18 +461,22 @@ describe('a proxy whose caller has too much under way', () => {
   const proxy = '127.0.0.2'
   const crowded = '127.0.0.1'
   let gateway: TestGateway
-  const sockets: Socket[] = []
+  const open: Heard[] = []
   before(async () => {
     gateway = await testGateway({ environment: { TRUSTED_PROXY: proxy } })
   })
-  afterEach(() => Promise.all(sockets.splice(0).map(socket => ended(socket.destroy()))))
+  afterEach(() => {
+    const all = open.splice(0)
+    for (const { socket } of all) socket.destroy()
+    return Promise.all(all.map(({ over }) => over))
+  })
   after(() => gateway.stop())
 
   type Heard = { readonly socket: Socket; got: string; readonly over: Promise<unknown> }
   function send(text: string | Buffer, localAddress = proxy): Heard {
     const socket = connect({ port: Number(new URL(gateway.baseUrl).port), host: '127.0.0.1', localAddress })
-    sockets.push(socket)
     const heard = { socket, got: '', over: ended(socket) }
+    open.push(heard)
     socket.setEncoding('latin1').on('data', (piece: string) => {
       heard.got += piece
     })
