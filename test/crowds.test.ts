@@ -496,10 +496,7 @@ describe('a proxy whose caller has too much under way', () => {
     `GET /v1/resultcodes HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: ${caller}\r\nConnection: close\r\n\r\n`
   const assertRefused = async (heard: Heard) => {
     await heard.over
-    assert.match(
-      heard.got,
-      /^HTTP\/1\.1 429 Too Many Requests\r\n(?=.*\r\nRetry-After: 1\r\n)(?=.*\r\nConnection: close\r\n)/s,
-    )
+    assert.match(heard.got, /^HTTP\/1\.1 429 Too Many Requests\r\n(?=.*\r\nRetry-After: 1\r\n)(?=.*\r\nConnection: close\r\n)/s)
     assert.equal(heard.got.split('HTTP/1.1 ').length, 2, 'what stands behind it is not looked at')
   }
   const assertServed = async (caller: string) => {
