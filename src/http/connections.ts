@@ -295,7 +295,7 @@ export function watchConnections(
   function dropHeld(one: OpenConnection): void {
     const [first, ...more] = one.unfinished
     // Behind others it cannot be answered, nor what is answered already.
-    if (!first || more.length > 0 || first[1].outgoing.headersSent || !isOfProxy(one)) return drop(one.socket)
+    if (!first || more.length > 0 || first[1].outgoing.headersSent || !isOfProxy(one)) return void drop(one.socket)
     answered(one, first[0])
     refuse(one.socket)
   }
