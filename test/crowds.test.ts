@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import net, { connect, type Socket } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, afterEach, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Request } from '../src/http/answer.ts'
@@ -455,6 +455,94 @@ it('requests of one caller behind a proxy are bounded as those of a network, whi
   assert.ok(ask(proxied[0]!, '192.0.2.8'))
   assert.ok(ask(proxied.at(-3)!, '192.0.2.7'), 'one is answered')
   connections.stop()
+})
+
+describe('a proxy whose caller has too much under way', () => {
+  const proxy = '127.0.0.2'
+  const crowded = '127.0.0.1'
+  let gateway: TestGateway
+  const open: Heard[] = []
+  before(async () => {
+    gateway = await testGateway({ environment: { TRUSTED_PROXY: proxy } })
+  })
+  afterEach(() => {
+    const all = open.splice(0)
+    for (const { socket } of all) socket.destroy()
+    return Promise.all(all.map(({ over }) => over))
+  })
+  after(() => gateway.stop())
+
+  type Heard = { readonly socket: Socket; got: string; readonly over: Promise<unknown> }
+  function send(text: string | Buffer, localAddress = proxy): Heard {
+    const socket = connect({ port: Number(new URL(gateway.baseUrl).port), host: '127.0.0.1', localAddress })
+    const heard = { socket, got: '', over: ended(socket) }
+    open.push(heard)
+    socket.setEncoding('latin1').on('data', (piece: string) => {
+      heard.got += piece
+    })
+    socket.write(text)
+    return heard
+  }
+  const head = (caller: string, ...more: string[]) =>
+    [
+      'POST /v1/payments HTTP/1.1',
+      'Host: localhost',
+      `X-Forwarded-For: ${caller}`,
+      'Content-Type: application/x-www-form-urlencoded',
+      ...more,
+      '\r\n',
+    ].join('\r\n')
+  const codes = (caller: string) =>
+    `GET /v1/resultcodes HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: ${caller}\r\nConnection: close\r\n\r\n`
+  const assertRefused = async (heard: Heard) => {
+    await heard.over
+    assert.match(heard.got, /^HTTP\/1\.1 429 Too Many Requests\r\n(?=.*\r\nRetry-After: 1\r\n)(?=.*\r\nConnection: close\r\n)/s)
+    assert.equal(heard.got.split('HTTP/1.1 ').length, 2, 'what stands behind it is not looked at')
+  }
+  const assertServed = async (caller: string) => {
+    const heard = send(codes(caller))
+    await heard.over
+    assert.match(heard.got, /^HTTP\/1\.1 200 OK/)
+  }
+  /** The gateway has read what was sent before. */
+  const isRead = () => assertServed('192.0.2.8')
+
+  it('gets an answer for one more of his requests, and is served for others; without a proxy there is none', async () => {
+    const crowd = Array.from({ length: networkUnfinishedMost - 1 }, () => send(head(crowded, 'Content-Length: 9')))
+    await Promise.all(crowd.map(({ socket }) => once(socket, 'connect')))
+    await isRead()
+    await assertServed(crowded)
+    crowd.push(send(head(crowded, 'Content-Length: 9')))
+    await isRead()
+    await Promise.all(
+      [codes(crowded).repeat(3), head(crowded, 'Content-Length: 9'), `${head(crowded, 'Content-Length: 3')}a=b`].map(text =>
+        assertRefused(send(text)),
+      ),
+    )
+    const direct = send(codes(crowded), crowded)
+    await direct.over
+    assert.equal(direct.got, '')
+    await assertServed('192.0.2.8')
+    assert.ok(crowd.every(({ socket, got }) => !socket.destroyed && got === ''))
+  })
+
+  it('gets one for a body in small pieces', async () => {
+    const chunked = head('192.0.2.7', 'Transfer-Encoding: chunked')
+    await assertRefused(send(`${chunked}${'1\r\na\r\n'.repeat(9000)}0\r\n\r\n${codes('192.0.2.7')}`))
+    await assertServed('192.0.2.8')
+  })
+
+  it('gets one for bodies that make room', async () => {
+    const size = 250 * 1024
+    const body = Buffer.from(head('192.0.2.7', `Content-Length: ${size + 1}`) + 'a'.repeat(size))
+    const crowd = Array.from({ length: Math.ceil(unfinishedBytesMost / size) + 2 }, () => send(body))
+    const answered = () => crowd.filter(({ got }) => got !== '')
+    await eventually(async () => answered().length > 0, 'some are answered')
+    await Promise.all(answered().map(assertRefused))
+    assert.ok(answered().length <= 9)
+    assert.ok(crowd.every(({ socket, got }) => got !== '' || !socket.destroyed))
+    await assertServed('192.0.2.8')
+  })
 })
 
 it('of a /56 and a /48 of IPv6 as many requests wait together as of two and four addresses', () => {

@@ -16,7 +16,7 @@ export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
-/** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
+/** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
@@ -48,7 +48,7 @@ export type Connections = {
   /** TLS stands on `raw`: what is asked and answered goes through this socket from now on. */
   secured(socket: Socket, raw: Socket | undefined): void
   /** Counts a request of `caller`, who is another than the socket's end behind a proxy, until its answer is gone, which must be taken piece by piece, each
-   * in time. False = one too many: the connection is closed. */
+   * in time. False = one too many: the connection is closed, a proxy’s after a 429. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
@@ -92,7 +92,7 @@ type OpenConnection = {
   endsBefore: number | undefined
 }
 
-type HeldRequest = { kept: number; untaken: number; body?: string }
+type HeldRequest = { readonly outgoing: ServerResponse; kept: number; untaken: number; body?: string }
 
 /** What a head holds, its texts some bytes each besides their letters. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
@@ -117,11 +117,13 @@ function isOwed({ unfinished }: OpenConnection): boolean {
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
-/** `isShared`: may many callers come from this address? */
+/** `isShared`: may many callers come from this address? Then a connection that is closed without an answer speaks against us there, and nobody else is sent to
+ * us for a while: `refuse` says that there was too much, and closes it. */
 export function watchConnections(
   clock: Clock,
   { answerSeconds, idleSeconds, handshakeSeconds, lookEverySeconds }: Patience = standard,
   isShared: (address: string) => boolean = () => false,
+  refuse: (socket: Socket) => void = endParsing,
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
   const networks = countNetworks<OpenConnection>()
@@ -141,6 +143,8 @@ export function watchConnections(
       if (isStuck || isIdle || isOver) socket.destroy()
     }
   })
+
+  const isOfProxy = ({ network }: OpenConnection): boolean => networkName(network) === ''
 
   /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
   const aroundOf = (address: string): readonly string[] => (isShared(address) ? [''] : networksAround(address))
@@ -189,7 +193,7 @@ export function watchConnections(
 
   /** Behind a proxy others ask on the same connection, one after the other: what is still held there is held by who asked before. */
   function asksFor(one: OpenConnection, address: string): void {
-    if (networkName(one.network) !== '' || one.unfinished.size > 0) return
+    if (!isOfProxy(one) || one.unfinished.size > 0) return
     const around = aroundOf(address)
     if (around[0] === networkName(one.caller)) return
     one.caller.asking.delete(one)
@@ -262,7 +266,7 @@ export function watchConnections(
   }
 
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
-  function mostHeld(what: 'kept' | 'untaken'): Socket {
+  function mostHeld(what: 'kept' | 'untaken'): OpenConnection {
     const now = clock.elapsed()
     let together = 0
     let own = 0
@@ -279,7 +283,7 @@ export function watchConnections(
         most = one
       }
     }
-    return most!.socket
+    return most!
   }
 
   function drop(socket: Socket): void {
@@ -287,12 +291,27 @@ export function watchConnections(
     endParsing(socket)
   }
 
+  /** Lets go what is held there. */
+  function dropHeld(one: OpenConnection): void {
+    const [first, ...more] = one.unfinished
+    // Behind others it cannot be answered, nor what is answered already.
+    if (!first || more.length > 0 || first[1].outgoing.headersSent || !isOfProxy(one)) return void drop(one.socket)
+    answered(one, first[0])
+    refuse(one.socket)
+  }
+
+  function tooMuch(one: OpenConnection): false {
+    if (isOfProxy(one)) refuse(one.socket)
+    else endParsing(one.socket)
+    return false
+  }
+
   function keeps(incoming: IncomingMessage, bytes: number): void {
     const one = connections.get(incoming.socket)
     const asked = one?.unfinished.get(incoming)
     if (!one || !asked) return
     hold(one, asked, 'kept', bytes)
-    if (networks.sum('kept') > unfinishedBytesMost) drop(mostHeld('kept'))
+    if (networks.sum('kept') > unfinishedBytesMost) dropHeld(mostHeld('kept'))
   }
 
   function letsGo(incoming: IncomingMessage): void {
@@ -307,7 +326,7 @@ export function watchConnections(
     if (!one || !asked) return
     owes(one)
     hold(one, asked, 'untaken', bytes)
-    if (networks.sum('untaken') > untakenBytesMost) drop(mostHeld('untaken'))
+    if (networks.sum('untaken') > untakenBytesMost) dropHeld(mostHeld('untaken'))
   }
 
   function closeSoon(socket: Socket): void {
@@ -345,11 +364,8 @@ export function watchConnections(
       }
       if (one.requests === requestsMost) outgoing.shouldKeepAlive = false
       asksFor(one, caller)
-      if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) {
-        endParsing(socket)
-        return false
-      }
-      one.unfinished.set(incoming, { kept: 0, untaken: 0 })
+      if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) return tooMuch(one)
+      one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
       networks.add(one.caller, 'unfinished', 1)
       outgoing.on('drain', () => {
         one.stuckSince = undefined
@@ -370,15 +386,14 @@ export function watchConnections(
       if (!one) return false
       const lacks = lackOf(bytes)
       if (lacks === 0) return true
-      const isProxied = networkName(one.network) === ''
+      const isProxied = isOfProxy(one)
       // Then who has few of them is not the one that is closed.
       const isCrowded = isProxied && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
       const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
       let isOver = false
       for (const network of isProxied ? aroundOf(caller) : one.network.circles.map(({ name }) => name))
         if (network === '' ? isCrowded : addTo(smallPieces, network, lacks) > ofOne * networkShare(network)) isOver = true
-      if (isOver) endParsing(socket)
-      return !isOver
+      return isOver ? tooMuch(one) : true
     },
     keeps,
     letsGo,

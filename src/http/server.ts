@@ -90,7 +90,12 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const turns = fairTurns(setImmediate)
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
-  const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
+  const connections = watchConnections(
+    parts.clock,
+    options.patience,
+    address => isListed(options.trustedProxies, address),
+    socket => refuseUnread(socket, 429, 'tooManyRequests', 'Retry-After: 1\r\n'),
+  )
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (incoming.rawHeaders.length > 2 * headersMost) return void refuseUnread(incoming.socket, 431, 'headersTooLarge')
@@ -204,7 +209,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   }
 
   /** The last of a connection: what is no request, or none that is looked at. */
-  function refuseUnread(socket: Socket, status: number, name: ResultName): void {
+  function refuseUnread(socket: Socket, status: number, name: ResultName, header = ''): void {
     connections.closeSoon(socket)
     if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
     const { body } = resultAnswer(
@@ -227,7 +232,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       name,
     )
     socket.end(
-      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\n${header}Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     )
   }
 
