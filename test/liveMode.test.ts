@@ -382,6 +382,8 @@ describe('live mode refuses by name', () => {
       assert.equal(refusal(options), '')
       chmodSync(place, 0o777)
       assert.match(refusal(options), /MODE=live: -.* names \/.*\/first\.mjs, which others may replace/)
+      rmSync(path)
+      assert.match(refusal(options), /first\.mjs, which others may (replace|make)/, 'nor what is still to come')
     })
   for (const option of [
     '-r package',

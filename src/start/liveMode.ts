@@ -1,5 +1,6 @@
 // What live mode refuses, each by name: a table, because each row was once somebody's accident.
 
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
@@ -68,7 +69,7 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles]
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
       .concat(filesOfUrls(setting), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
-      .flatMap(([name, path]) => refusedOf(name, path, whoMayReplace(path))),
+      .flatMap(([name, path]) => refusedOf(name, path, whoMayPut(path))),
   ({ options }) =>
     packagesOf(options).map(
       ([name, what]) =>
@@ -150,6 +151,10 @@ const preloaded = (options: readonly string[]): [string, string][] =>
 
 const isPath = ([name, path]: readonly [string, string]): boolean =>
   /^(file:|\.{0,2}\/)/i.test(path) || /^--(env|snapshot)/.test(name)
+
+/** Of what is not there yet too: Node looks for `x.js` where `x` is none. */
+const whoMayPut = (path: string): string | undefined =>
+  existsSync(path) ? whoMayReplace(path) : whoMayPlace(path, { strict: true })
 
 /** What is no path is a package, which Node looks for in the working directory and all folders above it, or code that may name one. */
 const packagesOf = (options: readonly string[]): [string, string][] => ranFirst(options).filter(given => !isPath(given))
