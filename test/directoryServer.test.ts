@@ -540,7 +540,8 @@ describe('a result', () => {
     let all: Promise<Body[]>
     try {
       // All find that the payment waits for its result, and none can take it.
-      await holder.query('begin; lock table due_work in exclusive mode')
+      await holder.query('begin')
+      await holder.query('select from continuations where payment_id = $1 for update', [id])
       all = Promise.all([{}, refused, {}, refused, {}].map(more => post(url, { ...result, ...more })))
       await untilWaiting(gateway.pool, 'continuations', 5)
     } finally {
