@@ -2,13 +2,13 @@
 
 import type { Command } from 'commander'
 import { chargebackReports, findNamed, mismatches } from '../clearing/chargebacks/chargebacks.ts'
-import { noHeading, tellRefused } from '../clearing/handedIn.ts'
+import { noHeading } from '../clearing/handedIn.ts'
 import { importFile } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
 import { areHeld } from '../platform/database/elsewhere.ts'
 import { readCells } from '../start/cells.ts'
 import { isHeldText, openCells, silentText } from './eachCell.ts'
-import { collectLines, type FileLineText, lineText } from './files.ts'
+import { collectLines, type FileLineText, lineText, refuseBroken } from './files.ts'
 import { fileName } from './freeText.ts'
 import { type CommandParts, readText, refuseCommand, runCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
@@ -27,10 +27,7 @@ export default (program: Command): void => {
         const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
         const parts = { ...opened, build: buildNumber() }
         const counts = await importFile(parts, chargebackReports, fileName(opened, file), readText(file), tell)
-        if (!counts) {
-          await tellRefused(parts, { what: 'chargebacks', name: fileName(opened, file), why: noHeading })
-          return refuseHeading(file)
-        }
+        if (!counts) return refuseBroken(opened, { what: 'chargebacks', file, why: noHeading })
         const { recorded, known, refused } = counts
         const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
         show(options, { recorded, known, refused, lines }, () => sums)

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { tellAndDo } from '../audit/act.ts'
 import { record } from '../audit/chain.ts'
 import { findSubjects } from '../audit/store.ts'
-import { mayBeEnded } from '../merchants/access/tokens.ts'
+import { mayBeOneOf } from '../merchants/access/tokens.ts'
 import { announceChange, isValidAt, readElsewhere, readTokens, revokeToken, type TokenRow } from '../merchants/store.ts'
 import { keyHours } from '../payments/kept.ts'
 import { countListedCards } from '../payments/risk/lists/store.ts'
@@ -149,15 +149,12 @@ async function standing({ keys, clock }: CommandParts, db: Connection, inUse: Re
   for (const place of sealedPlaces)
     for (const [id, count] of await countSealed(db, place)) need(`seal ${id}`, `${count} ${place.what}`)
   const all = await readTokens(db)
-  const [valid, ended] = [true, false].map(wanted => all.filter(token => isValidAt(token, clock.real()) === wanted)) as [
-    TokenRow[],
-    TokenRow[],
-  ]
+  const isValid = (token: TokenRow) => isValidAt(token, clock.real())
   const byKey = (tokens: readonly TokenRow[]) => Map.groupBy(tokens, ({ lookupKey }) => `lookup ${lookupKey}`)
-  for (const [name, { length }] of byKey(valid)) need(name, `${length} access tokens`)
+  for (const [name, { length }] of byKey(all.filter(isValid))) need(name, `${length} access tokens`)
   // A row that nobody finds any more ends no other of the same credential.
-  for (const [name, tokens] of byKey(ended))
-    for (const token of mayBeEnded(all, tokens, clock.real()))
+  for (const [name, tokens] of byKey(all.filter(token => !isValid(token))))
+    for (const token of mayBeOneOf(all, tokens, clock.real()))
       need(
         name,
         `what was revoked under it and token ${token.id} (${token.label}) may be: revoke that too, or let another follow it`,
@@ -211,7 +208,7 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
       if (!isValidAt(token, clock.real()) || newest.includes(token)) continue
       const left = elsewhere.has(token.merchantId)
         ? 'is of a merchant who is served elsewhere: it was left, until `tollgate merchants forget`.'
-        : mayBeEnded(newest, [token], clock.real()).length > 0
+        : mayBeOneOf(newest, [token], clock.real()).length > 0
           ? 'may be one that was used under the newest key: it was left. Its next use here makes it one.'
           : undefined
       if (left !== undefined) say(`Token ${token.id} (${token.label}) ${left}`)

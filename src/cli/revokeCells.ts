@@ -1,7 +1,7 @@
 // A token revoked in all cells. It may have another id in each, where each was given it by a seed: what it is known by is its hash. After a change of the lookup key a
 // user id with password may have another one in each cell too, and nothing tells then for certain that it is the same: what may be is named.
 
-import { mayBeEnded, revokeByHand } from '../merchants/access/tokens.ts'
+import { mayBeOneOf, revokeByHand } from '../merchants/access/tokens.ts'
 import { readElsewhere, readTokens, type TokenRow } from '../merchants/store.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
 import { readCells } from '../start/cells.ts'
@@ -51,7 +51,7 @@ const sameTokens = ({ database }: CommandParts, same: readonly TokenRow[]): Prom
 export async function likeTokens({ database, clock }: CommandParts, ended: readonly TokenRow[]): Promise<TokenRow[]> {
   const tokens = await readTokens(database.work, { entities: ended.flatMap(({ entities }) => entities) })
   const elsewhere = new Set<string | null>(await readElsewhere(database.work)) // they are told of where they are served
-  return mayBeEnded(tokens, ended, clock.real()).filter(({ merchantId }) => !elsewhere.has(merchantId))
+  return mayBeOneOf(tokens, ended, clock.real()).filter(({ merchantId }) => !elsewhere.has(merchantId))
 }
 
 async function revokeIn(parts: CommandParts, cell: string, { id, merchantId }: TokenRow): Promise<TokenEnd> {

@@ -37,17 +37,17 @@ export const revokeByHand = (pool: pg.Pool, recorder: Recorder, id: string): Pro
   })
 
 /**
- * Of these tokens those that are valid and may be one that was ended: they act for one of the same entities under the same label, and have no hash by which they could be
+ * Of these tokens those that are valid and may be one of the others: they act for one of the same entities under the same label, and have no hash by which they could be
  * told from it, as a user id with password that came last under another lookup key.
  */
-export function mayBeEnded(tokens: readonly TokenRow[], ended: readonly TokenRow[], now: number): TokenRow[] {
+export function mayBeOneOf(tokens: readonly TokenRow[], others: readonly TokenRow[], now: number): TokenRow[] {
   const isTold = (one: TokenRow, other: TokenRow) =>
     one.lookupKey === other.lookupKey || (one.routeHash !== null && other.routeHash !== null)
   return tokens.filter(
     token =>
       isValidAt(token, now) &&
-      !ended.some(one => isTold(one, token)) &&
-      ended.some(one => one.label === token.label && one.entities.some(id => token.entities.includes(id))),
+      !others.some(one => isTold(one, token)) &&
+      others.some(one => one.label === token.label && one.entities.some(id => token.entities.includes(id))),
   )
 }
 

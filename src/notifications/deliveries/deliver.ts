@@ -2,7 +2,7 @@
 // as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else, nor does a merchant with many.
 
 import { withStatusPath } from '../../contract/statusPath.ts'
-import { noRound } from '../../payments/outbox/outbox.ts'
+import { roundAfterRound } from '../../payments/outbox/outbox.ts'
 import { addTo } from '../../platform/counts.ts'
 import { type Repetition, repeat } from '../../platform/due/repeat.ts'
 import { type Call, type CallResult, isAcknowledged } from '../../platform/egress/call.ts'
@@ -218,12 +218,12 @@ export function startDelivering(
     return 0
   }
 
-  let round = noRound
+  const fanOutRound = roundAfterRound(behind => fanOut(parts, { behind }), fanOutBatch)
   async function fanOutNext(): Promise<number> {
     if (!mayTake()) return 0
-    round = await fanOut(parts, { behind: round })
-    if (round.taken > 0) delivering?.hurry()
-    return round.taken > 0 && round.mayBeMore ? fanOutBatch : round.taken
+    const taken = await fanOutRound()
+    if (taken > 0) delivering?.hurry()
+    return taken
   }
 
   const failed = (error: Error) => parts.log.warn({ why: error.message }, 'notifications wait')

@@ -54,6 +54,15 @@ export type Round = {
 /** Before all merchants. */
 export const noRound: Round = { taken: 0, mayBeMore: false, cameTo: '0'.repeat(32) }
 
+/** A step that is repeated: each round begins behind the one before. One that left some counts as a whole batch, however little it took. */
+export function roundAfterRound(take: (behind: Round) => Promise<Round>, batch: number): () => Promise<number> {
+  let round = noRound
+  return async () => {
+    round = await take(round)
+    return round.taken > 0 && round.mayBeMore ? batch : round.taken
+  }
+}
+
 /** Merchants of whom a round takes events. */
 const merchantsMost = 100
 /** So many times what it takes a round reads. */

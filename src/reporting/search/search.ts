@@ -1,6 +1,6 @@
 // The search over payments: a projection that is written behind the events, and read by terms.
 
-import { consume, consumers, noRound, type OutboxEvent, type Round } from '../../payments/outbox/outbox.ts'
+import { consume, consumers, noRound, type OutboxEvent, type Round, roundAfterRound } from '../../payments/outbox/outbox.ts'
 import { countWaiting, type EventPlace, unmarkEvents } from '../../payments/outbox/store.ts'
 import { findPayments } from '../../payments/store/search.ts'
 import type { Clock } from '../../platform/clock.ts'
@@ -47,18 +47,13 @@ async function write(
 // Payments come first: nobody looks for one in the second in which it is made.
 const gatherMilliseconds = 1000
 
-export function startProjecting(parts: SearchParts & { readonly clock: Clock; readonly log: Log }): Repetition {
-  let round = noRound
-  return repeat(
+export const startProjecting = (parts: SearchParts & { readonly clock: Clock; readonly log: Log }): Repetition =>
+  repeat(
     parts.clock,
-    async () => {
-      round = await project(parts, { behind: round })
-      return round.taken > 0 && round.mayBeMore ? projectedAtOnce : round.taken
-    },
+    roundAfterRound(behind => project(parts, { behind }), projectedAtOnce),
     error => parts.log.warn({ why: error.message }, 'payments could not be made searchable'),
     { batch: projectedAtOnce, milliseconds: gatherMilliseconds },
   )
-}
 
 const unmarkedAtOnce = 2000
 

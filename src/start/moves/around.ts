@@ -2,7 +2,7 @@
 // than it. They stay where they are, and are in the other cell too.
 
 import pg from 'pg'
-import { mayBeEnded } from '../../merchants/access/tokens.ts'
+import { mayBeOneOf } from '../../merchants/access/tokens.ts'
 import { severalPsps } from '../../merchants/seed.ts'
 import {
   announceChange,
@@ -42,7 +42,7 @@ export async function copyAround({ source, target, merchantId }: MoveEnds, move:
         const now = target.clock.real()
         return {
           differing,
-          unsure: mayBeEnded(
+          unsure: mayBeOneOf(
             tokens,
             tokens.filter(token => !isValidAt(token, now)),
             now,
