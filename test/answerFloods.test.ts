@@ -10,6 +10,7 @@ import { systemClock } from '../src/platform/clock.ts'
 import { caller } from '../src/platform/egress/call.ts'
 import { watchAnswer } from '../src/platform/parsing.ts'
 import { readConfig } from '../src/start/config.ts'
+import { costsTimes } from './support/costs.ts'
 
 const servers: { close(): unknown }[] = []
 after(() => {
@@ -119,19 +120,14 @@ test('a body that comes byte by byte is heard when it is short, and each byte co
 
 test('a crowd of hostile servers keeps no other call waiting', async () => {
   const [honest, hostile] = [await saying(whole), await saying(interim.repeat(14_000))]
-  /** The time of the processor, in which others wait, of so many calls and one beside them. */
-  const costOf = async (url: string) => {
-    const { user } = process.threadCpuUsage()
+  /** So many calls and one beside them. */
+  const calls = (url: string) => async () => {
     const crowd = Array.from({ length: 50 }, () => call(url))
     assert.equal((await call(honest)).status, 200)
     await Promise.all(crowd)
-    return process.threadCpuUsage().user - user
   }
-  const costs: [usual: number, hostile: number][] = []
-  for (let round = 0; round < 4; round++) costs.push([await costOf(honest), await costOf(hostile)])
-  const [usual, cost] = [0, 1].map(which => Math.min(...costs.slice(1).map(one => one[which]!))) as [number, number]
   // Read to its end each such answer takes as long as seventy others.
-  assert.ok(cost < 25 * usual, `${cost} µs and not ${usual}`)
+  await costsTimes(25, calls(honest), calls(hostile), 'a crowd of hostile servers')
 })
 
 test('the parser of a connection that was left hears the next one', async () => {

@@ -25,6 +25,7 @@ import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
 import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { lookTogether } from '../src/platform/look.ts'
+import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
 import { eventually, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
@@ -334,30 +335,20 @@ describe('connections', () => {
     connections.stop()
   })
 
-  it('that come when all places are taken cost little more than those for which there is room', () => {
-    const milliseconds = (work: () => void): number => {
-      const { user } = process.cpuUsage()
-      work()
-      return (process.cpuUsage().user - user) / 1000
+  it('that come when all places are taken cost little more than those for which there is room', async () => {
+    const from = (at: number) => `198.51.100.${at % 5}`
+    const come = ({ socketFrom, begin }: ReturnType<typeof makeWatch>, count: number) => {
+      for (let at = 0; at < count; at++) begin(socketFrom(from(at)))
     }
-    const costOf = (taken: number): number => {
-      const { connections, socketFrom, begin } = makeWatch()
-      const from = (at: number) => `198.51.100.${at % 5}`
-      for (let at = 0; at < taken; at++) begin(socketFrom(from(at)))
-      // The best of some: what the machine does beside it costs too.
-      const cost = Math.min(
-        ...Array.from({ length: 4 }, () =>
-          milliseconds(() => {
-            for (let at = 0; at < 500; at++) begin(socketFrom(from(at)))
-          }),
-        ),
-      )
-      connections.stop()
-      return cost
+    const full = makeWatch()
+    come(full, connectionsMost)
+    const beside = () => {
+      const few = makeWatch()
+      come(few, 500)
+      few.connections.stop()
     }
-    costOf(0)
-    const [few, all] = [costOf(0), costOf(connectionsMost)]
-    assert.ok(all < 10 * few + 20, `500 took ${all} ms, beside few ${few} ms`)
+    await costsTimes(10, beside, () => come(full, 500), 'five hundred')
+    full.connections.stop()
   })
 
   it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {

@@ -15,6 +15,7 @@ import { networkConnectionsMost, requestsMost, unfinishedMost, watchConnections 
 import { hostRefusal, reachedAt } from '../src/http/host.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { endParsing, stopParsing } from '../src/platform/parsing.ts'
+import { costsMilliseconds, costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
@@ -235,7 +236,7 @@ describe('what one connection can cost', () => {
     for (const socket of many) socket.destroy()
   })
 
-  it('a body of bytes that are no UTF-8 costs hardly more than any other', () => {
+  it('a body of bytes that are no UTF-8 costs hardly more than any other', async () => {
     const forms = [
       `a=${'\xe9'.repeat(250_000)}`,
       Array(1999)
@@ -245,17 +246,7 @@ describe('what one connection can cost', () => {
       `a=${'%ff'.repeat(80_000)}`,
     ]
     for (const charset of ['utf-8', 'iso-8859-1', 'windows-1252'] as const)
-      for (const form of forms) {
-        // The best of some: what the machine does beside it costs too.
-        const milliseconds = Math.min(
-          ...Array.from({ length: 5 }, () => {
-            const { user } = process.cpuUsage()
-            readForm(form, charset)
-            return (process.cpuUsage().user - user) / 1000
-          }),
-        )
-        assert.ok(milliseconds < 100, `${form.slice(0, 8)}… in ${charset} took ${milliseconds} ms`)
-      }
+      for (const form of forms) await costsMilliseconds(100, () => readForm(form, charset), `${form.slice(0, 8)}… in ${charset}`)
   })
 
   it('as many requests as may wait are answered in their order', async () => {
@@ -408,20 +399,10 @@ describe('whom a request is meant for', () => {
   })
   /** What is not ASCII in a name, in so many characters. */
   const signs = (count: number) => Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
-  /** Milliseconds of the processor, the best of some times. */
-  const costOf = (work: () => void): number =>
-    Math.min(
-      ...Array.from({ length: 5 }, () => {
-        const { user, system } = process.cpuUsage()
-        work()
-        const after = process.cpuUsage()
-        return (after.user + after.system - user - system) / 1000
-      }),
-    )
   const asked = (authority: string, url = '/') =>
     ({ httpVersion: '1.1', url, headers: { host: authority }, rawHeaders: ['Host', authority] }) as unknown as IncomingMessage
 
-  it('a Host that is longer than any, or none, is refused and not parsed', () => {
+  it('a Host that is longer than any, or none, is refused and not parsed', async () => {
     const longest = 'a'.repeat(255)
     assert.equal(hostRefusal(asked(`${longest}:65535`), {}), undefined)
     assert.equal(reachedAt('http', asked(`${longest}:65535`)), `http://${longest}:65535`)
@@ -430,14 +411,13 @@ describe('whom a request is meant for', () => {
       assert.equal(hostRefusal(wrong, {}), 'malformedRequest')
       assert.equal(reachedAt('http', wrong), undefined)
     }
-    const parsed = costOf(() => URL.parse(`http://${strange}`))
-    const refused = costOf(() => {
+    const tenAsked = () => {
       for (let at = 0; at < 10; at++) reachedAt('http', asked(strange))
-    })
-    assert.ok(refused < parsed / 2, `ten took ${refused} ms, one parse ${parsed}`)
+    }
+    await costsTimes(1 / 2, () => URL.parse(`http://${strange}`), tenAsked, 'ten such Hosts')
   })
 
-  it('no address with a longer host is parsed, however it is written', () => {
+  it('no address with a longer host is parsed, however it is written', async () => {
     const longest = 'a'.repeat(255)
     const path = `/${signs(1000)}`
     for (const start of ['https://', 'https:', 'HTTPS:\\\\', '\t ht\ntps:////', 'app://', '//']) {
@@ -447,12 +427,11 @@ describe('whom a request is meant for', () => {
     assert.equal(parseUrl(path, 'http://a')?.hostname, 'a')
     assert.equal(parseUrl('nothing'), null)
     const long = `https://${signs(1900)}`
-    const parsed = costOf(() => URL.parse(long))
     for (const { also, label } of [url, returnUrl]) {
-      const refused = costOf(() => {
+      const tenJudged = () => {
         for (let at = 0; at < 10; at++) assert.equal(also?.(long), false)
-      })
-      assert.ok(refused < parsed / 2, `${label}: ten took ${refused} ms, one parse ${parsed}`)
+      }
+      await costsTimes(1 / 2, () => URL.parse(long), tenJudged, `${label}: ten such addresses`)
     }
   })
 

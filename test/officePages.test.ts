@@ -236,8 +236,7 @@ test('what a receiver answers is kept and shown without card numbers and CVVs', 
       await developer.post(`${path}/activate`),
       await finance.ask(`/office/payments/${sandbox.merchantId}/${body.id}`),
     ]
-    for (const { text } of pages)
-      assert.ok(text.includes(kept) && !/4539578763621486|987/.test(text.slice(text.indexOf('<main'))), text)
+    for (const { text } of pages) assert.ok(text.includes(kept) && !/4539578763621486|cvv 987/.test(text), text)
   } finally {
     server.close()
   }
