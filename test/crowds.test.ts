@@ -12,18 +12,19 @@ import {
   connectionsMost,
   networkConnectionsMost,
   networkUnfinishedMost,
+  openingsMost,
   unfinishedBytesMost,
   unfinishedMost,
   untakenBytesMost,
   watchConnections,
 } from '../src/http/connections.ts'
 import { healthRoutes } from '../src/http/health.ts'
-import { listen } from '../src/http/listening.ts'
+import { listen, listenersMost } from '../src/http/listening.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
-import { systemClock, type Timer } from '../src/platform/clock.ts'
+import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { lookTogether } from '../src/platform/look.ts'
 import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
@@ -61,8 +62,10 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
   return { connections, socketFrom, begin, ask }
 }
 
+const never: Timer = { cancel() {}, unref: () => never }
+const everybody = () => true
+
 describe('small pieces of bodies in one second', () => {
-  const never: Timer = { cancel() {}, unref: () => never }
   const standing = { ...systemClock, every: () => never }
   const share = Math.floor(8192 / (1 - 1 / 256))
   const ofAll = Math.floor(65_536 / (1 - 1 / 256))
@@ -100,11 +103,71 @@ describe('small pieces of bodies in one second', () => {
 })
 
 describe('newcomers', () => {
+  it('of one network are so many in a second; others come in, and all do in the next', () => {
+    const each: (() => void)[] = []
+    const every: Clock['every'] = (milliseconds, act) => {
+      if (milliseconds === 1000) each.push(act)
+      return never
+    }
+    const clock = { ...systemClock, every }
+    const { connections } = makeWatch(address => address === '10.0.0.1', clock)
+    const admitted = (address: (at: number) => string, count = 3 * openingsMost) =>
+      Array.from({ length: count }, (_, at) => connections.admits(address(at))).filter(Boolean).length
+    assert.equal(
+      admitted(() => '192.0.2.7'),
+      openingsMost,
+    )
+    assert.equal(
+      admitted(at => (at % 2 ? '::ffff:192.0.2.7' : '192.0.2.7')),
+      0,
+    )
+    assert.equal(
+      admitted(() => '192.0.2.8'),
+      openingsMost,
+    )
+    assert.equal(
+      admitted(at => `2001:db8:0:100::${at.toString(16)}`),
+      openingsMost,
+    )
+    assert.equal(
+      admitted(at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`),
+      2 * openingsMost,
+    )
+    assert.equal(
+      admitted(() => '10.0.0.1'),
+      3 * openingsMost,
+    )
+    for (const act of each) act()
+    assert.equal(
+      admitted(() => '192.0.2.7'),
+      openingsMost,
+    )
+    connections.stop()
+  })
+
+  it('that are not let in are closed before anything is made for them', async () => {
+    const server = http.createServer((_, response) => response.end('served'))
+    let [taken, isOpen] = [0, false]
+    server.on('connection', () => taken++)
+    const asked: string[] = []
+    const { port, close } = await listen(server, 0, '127.0.0.1', address => {
+      asked.push(address)
+      return isOpen
+    })
+    const many = Array.from({ length: 3 * listenersMost }, () => connect(port, '127.0.0.1'))
+    await Promise.all(many.map(ended))
+    assert.deepEqual([taken, asked.length, [...new Set(asked)]], [0, many.length, ['127.0.0.1']])
+    isOpen = true
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: 'close' } })
+    assert.equal(await answer.text(), 'served')
+    await close()
+  })
+
   it('that come at once are taken in some turns of the event loop, not one in each', async () => {
     const server = http.createServer()
     let taken = 0
     server.on('connection', () => taken++)
-    const { port, close } = await listen(server, 0, '127.0.0.1')
+    const { port, close } = await listen(server, 0, '127.0.0.1', everybody)
     const many = Array.from({ length: 400 }, () => connect(port, '127.0.0.1'))
     let turns = 0
     for (; taken < many.length; turns++) await new Promise(setImmediate)
@@ -116,16 +179,16 @@ describe('newcomers', () => {
   })
 
   it('are taken by one gateway of a port: another is refused as by any program', async () => {
-    const { port, close } = await listen(http.createServer(), 0, '127.0.0.1')
+    const { port, close } = await listen(http.createServer(), 0, '127.0.0.1', everybody)
     const taken = { code: 'EADDRINUSE', port }
-    await assert.rejects(listen(http.createServer(), port, '127.0.0.1'), taken)
+    await assert.rejects(listen(http.createServer(), port, '127.0.0.1', everybody), taken)
     await close()
-    const next = await listen(http.createServer(), port, '127.0.0.1')
+    const next = await listen(http.createServer(), port, '127.0.0.1', everybody)
     assert.equal(next.port, port)
     await next.close()
     const plain = net.createServer().listen(port, '127.0.0.1')
     await once(plain, 'listening')
-    await assert.rejects(listen(http.createServer(), port, '127.0.0.1'), taken)
+    await assert.rejects(listen(http.createServer(), port, '127.0.0.1', everybody), taken)
     plain.close()
   })
 })

@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import type { Patience } from '../src/http/connections.ts'
+import { openingsMost, type Patience } from '../src/http/connections.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import type { Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
-import { clockWith, systemClock, systemRandom } from '../src/platform/clock.ts'
+import { clockWith, systemClock, systemRandom, type Timer } from '../src/platform/clock.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
+import { ended } from './support/ended.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -336,9 +337,8 @@ it('every route for tokens asks for one, and no other does', async () => {
 })
 
 /** Without a gateway behind it. */
-function serverOf(find: Router, patience?: Patience) {
+function serverOf(find: Router, patience?: Patience, clock = patience ? systemClock : clockWith(() => 0)) {
   const quiet = () => {}
-  const clock = patience ? systemClock : clockWith(() => 0)
   const parts = { random: systemRandom, clock, build: 'test', count: { request: quiet }, publicUrl: () => '' }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
   const options = {
@@ -405,6 +405,31 @@ it('an answer that is made while it is sent is under way until it is taken, or i
   unread.socket.destroy()
   await eventually(async () => done.length === 4, 'nobody takes them any more')
   read.socket.destroy()
+  await server.close()
+})
+
+it('connections beyond those that a network may open in a second are closed, whatever became of the others', async () => {
+  const never: Timer = { cancel() {}, unref: () => never }
+  const server = serverOf((_, name) => ({ name, answer: () => ({ status: 200, body: 'x' }) }), undefined, {
+    ...systemClock,
+    every: () => never,
+  })
+  const port = await server.listen(0, '127.0.0.1')
+  const isServed = async (): Promise<boolean> => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write('GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    const closed = ended(socket)
+    let isAnswered = false
+    socket.on('data', () => {
+      isAnswered = true
+    })
+    await closed
+    return isAnswered
+  }
+  let served = 0
+  for (let round = 0; round < 22; round++)
+    for (const one of await Promise.all(Array.from({ length: 100 }, isServed))) served += Number(one)
+  assert.equal(served, openingsMost)
   await server.close()
 })
 

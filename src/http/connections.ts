@@ -16,6 +16,8 @@ export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
+/** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
+export const openingsMost = 2048
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -42,6 +44,8 @@ export type Patience = {
 const standard: Patience = { answerSeconds: 60, idleSeconds: 70, handshakeSeconds: 10, lookEverySeconds: 2 }
 
 export type Connections = {
+  /** False = its network opens too many: the connection is to be closed before anything is made ready for it. */
+  admits(address: string): boolean
   opened(socket: Socket): void
   /** A raw socket on which TLS is to be spoken: it has so long for the handshake. */
   begun(socket: Socket): void
@@ -129,10 +133,15 @@ export function watchConnections(
   const networks = countNetworks<OpenConnection>()
   /** What small pieces lack together, by network, in this second. */
   const smallPieces = new Map<string, number>()
+  /** Connections that were opened in this second, by network. */
+  const openings = new Map<string, number>()
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
 
-  const second = clock.every(1000, () => smallPieces.clear())
+  const second = clock.every(1000, () => {
+    smallPieces.clear()
+    openings.clear()
+  })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
     for (const [socket, one] of connections) {
@@ -337,6 +346,12 @@ export function watchConnections(
   }
 
   return {
+    admits(address) {
+      let isOver = false
+      for (const network of aroundOf(address))
+        if (network !== '' && addTo(openings, network, 1) > openingsMost * networkShare(network)) isOver = true
+      return !isOver
+    },
     opened,
     begun(socket) {
       opened(socket).endsBefore = clock.elapsed() + handshakeSeconds * 1000

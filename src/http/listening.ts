@@ -3,18 +3,38 @@
 
 import cluster from 'node:cluster'
 import { once } from 'node:events'
-import net, { type Server } from 'node:net'
+import net, { BlockList, type Server, type SocketAddress } from 'node:net'
 
 export const listenersMost = 64
 
 export type Listening = { readonly port: number; close(): Promise<void> }
 
+/** Node asks it of each connection before it makes anything for it. */
+class Door extends BlockList {
+  readonly #admits: (address: string) => boolean
+
+  constructor(admits: (address: string) => boolean) {
+    super()
+    this.#admits = admits
+  }
+
+  override check(address: SocketAddress | string): boolean {
+    return typeof address === 'string' && !this.#admits(address)
+  }
+}
+
 /**
  * Rejects as `listen` does, also when another process has the port in this way. Workers have listeners of their own among those of the others, for whom
  * their primary has looked: what it would give them comes one in a turn.
  */
-export async function listen(server: Server, port: number, host: string): Promise<Listening> {
-  const servers = [server]
+export async function listen(
+  server: Server,
+  port: number,
+  host: string,
+  admits: (address: string) => boolean,
+): Promise<Listening> {
+  const blockList = new Door(admits)
+  const servers = [Object.assign(server, { blockList })]
   const close = async () => {
     await Promise.all(servers.map(one => new Promise<void>(closed => one.close(() => closed()))))
   }
@@ -25,7 +45,7 @@ export async function listen(server: Server, port: number, host: string): Promis
     return { port: portOf(server), close }
   }
   while (servers.length < listenersMost) {
-    const more = Object.assign(net.createServer(), ofServer(server))
+    const more = Object.assign(net.createServer(), ofServer(server), { blockList })
     more.on('connection', socket => server.emit('connection', socket))
     await listening(more, { port: portOf(server), host, reusePort: true })
     more.on('error', error => server.emit('error', error))

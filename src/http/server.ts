@@ -325,7 +325,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   return {
     async listen(port, host) {
-      entrance = await listen(server, port, host)
+      entrance = await listen(server, port, host, connections.admits)
       return entrance.port
     },
     async close() {
