@@ -42,6 +42,7 @@ export const longFiles: ReadonlySet<string> = new Set([
   'ending.test.ts',
   'formLooks.test.ts',
   'keyCells.test.ts',
+  'keyRotation.test.ts',
   'moveDatabases.test.ts',
   'moveKeys.test.ts',
   'moveShared.test.ts',
@@ -51,6 +52,9 @@ export const longFiles: ReadonlySet<string> = new Set([
   'officeLooks.test.ts',
   'putBack.test.ts',
   'reportingCells.test.ts',
+  'reportingStandby.test.ts',
+  'signInCrowds.test.ts',
+  'upgradeDatabase.test.ts',
   'walArchive.test.ts',
 ])
 
