@@ -733,7 +733,7 @@ export const mutants: readonly Mutant[] = [
     find: '    openings.clear()\n', instead: '' },
   { name: 'connections: a proxy opens no more than a caller', file: 'src/http/connections.ts', tests: ['crowds'],
     find: "network !== '' && addTo(openings", instead: 'addTo(openings' },
-  { name: 'connections: the gateway asks nobody at its door', file: 'src/http/server.ts', tests: ['edge', 'crowds', 'server'],
+  { name: 'connections: the gateway asks nobody at its door', file: 'src/http/server.ts', tests: ['server'],
     find: 'host, connections.admits)', instead: 'host, () => true)' },
   { name: 'connections: a port is shared with another gateway', file: 'src/http/listening.ts', tests: ['crowds'],
     find: '!cluster.isWorker && port !== 0', instead: 'port < 0' },
