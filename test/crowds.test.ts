@@ -13,6 +13,7 @@ import {
   networkConnectionsMost,
   networkUnfinishedMost,
   openingsMost,
+  pipelinedMost,
   unfinishedBytesMost,
   unfinishedMost,
   untakenBytesMost,
@@ -141,6 +142,44 @@ describe('newcomers', () => {
     assert.equal(
       admitted(() => '192.0.2.7'),
       openingsMost,
+    )
+    connections.stop()
+  })
+
+  it('that are gone before anybody looks have no address, and are counted for nobody: neither served nor taken for a proxy', () => {
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
+    const gone = Array.from({ length: 20 }, () => socketFrom(undefined as unknown as string))
+    assert.ok(gone.every(({ closed }) => closed))
+    connections.begun(gone[0]!)
+    assert.equal(connections.asked({ socket: gone[0] } as IncomingMessage, new EventEmitter() as ServerResponse, ''), false)
+    const proxied = socketFrom('10.0.0.1')
+    begin(proxied, '')
+    assert.equal(proxied.closed, false)
+    connections.stop()
+  })
+
+  it('of one network send so many requests behind others in a second; a proxy may send more', () => {
+    const clock = { ...systemClock, every: () => never }
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1', clock)
+    /** How many come on connections of so many each, until one is closed. */
+    const taken = (address: string, caller = (_at: number) => address): number => {
+      for (let count = 0; count < pipelinedMost + 100; ) {
+        const socket = socketFrom(address)
+        for (let at = 0; at < 5; at++) {
+          begin(socket, caller(count))
+          if (socket.closed) return count
+          if (at > 0) count++
+        }
+        socket.destroy()
+      }
+      return Number.POSITIVE_INFINITY
+    }
+    assert.equal(taken('192.0.2.7'), pipelinedMost)
+    assert.equal(taken('192.0.2.7'), 0)
+    assert.equal(taken('192.0.2.8'), pipelinedMost)
+    assert.equal(
+      taken('10.0.0.1', () => '192.0.2.7'),
+      Number.POSITIVE_INFINITY,
     )
     connections.stop()
   })

@@ -19,6 +19,7 @@ import { applySeed, readSeed } from '../src/merchants/seed.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { readConfig } from '../src/start/config.ts'
+import { findTelling } from '../src/start/database.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
@@ -577,7 +578,7 @@ describe('a live gateway and its database', () => {
     startProcess(environment).then(
       async started => assert.fail(`it started: ${await started.stop()}`),
       (error: Error) => {
-        assert.match(error.message, /^it ended with 1:\n(The server of the database has .*\n)?Tollgate cannot start\./)
+        assert.match(error.message, /^it ended with 1:\n(The server of the database has .*\n)*Tollgate cannot start\./)
         assert.doesNotMatch(error.message, /\n\s+at /)
         return error.message
       },
@@ -594,6 +595,42 @@ describe('a live gateway and its database', () => {
       assert.equal(printed.includes(`The server of the database has ${name} off: `), rows[0][name] === 'off', name)
     }
   })
+
+  it('says what of the server writes the values of statements into its log, and what ends that', () =>
+    withPool(database.connection, async pool => {
+      const told = async (settings: Record<string, string>) => {
+        // In the place of the server's own, which no role of a gateway may change.
+        await pool.query('drop view if exists pg_temp.pg_settings')
+        const values = Object.entries(settings).map(([name, setting]) => `('${name}', '${setting}')`)
+        await pool.query(`create temp view pg_settings (name, setting) as values ${values}`)
+        return (await findTelling(pool)).map(text => /has (\S+) on .* Set (\S+) to 0\.$/.exec(text)!.slice(1).join(' '))
+      }
+      assert.deepEqual(await findTelling(pool), [], 'as the server is')
+      const still = {
+        ...{
+          log_statement: 'ddl',
+          log_min_duration_statement: '-1',
+          log_min_duration_sample: '-1',
+          log_transaction_sample_rate: '0',
+        },
+        ...{ log_parameter_max_length: '-1', log_parameter_max_length_on_error: '0', 'auto_explain.log_min_duration': '-1' },
+        'auto_explain.log_parameter_max_length': '-1',
+      }
+      assert.deepEqual(await told(still), [])
+      const own = 'log_parameter_max_length'
+      for (const [name, setting, most] of [
+        ['log_statement', 'mod', own],
+        ['log_statement', 'all', own],
+        ['log_min_duration_statement', '0', own],
+        ['log_min_duration_sample', '250', own],
+        ['log_transaction_sample_rate', '0.01', own],
+        ['log_parameter_max_length_on_error', '-1', 'log_parameter_max_length_on_error'],
+        ['auto_explain.log_min_duration', '1000', 'auto_explain.log_parameter_max_length'],
+      ] as const) {
+        assert.deepEqual(await told({ ...still, [name]: setting }), [`${name} ${most}`])
+        assert.deepEqual(await told({ ...still, [name]: setting, [most]: '0' }), [], name)
+      }
+    }))
 
   it('a gateway that has forgotten its mode, and a command, are refused and change nothing', async () => {
     const before = await contents()

@@ -20,7 +20,7 @@ import {
   twoCells,
 } from './support/movingCells.ts'
 
-const { merchants, nextMerchant } = cellMerchants(12)
+const { merchants, nextMerchant } = cellMerchants(18)
 let cells: TestCells
 before(async () => {
   cells = await twoCells(merchants)
@@ -62,6 +62,37 @@ test('a token that a move brought, and that was hashed anew in one cell since, i
       async () => (await payIn(two, { ...who, token: legacyToken(userId!, password!) })).status === 200,
       'it acts for both there',
     )
+})
+
+test('two rows of a credential that are one in the other cell end it there when either was revoked, and act for all', async () => {
+  const { one, two } = cells
+  for (const revoked of [0, 1]) {
+    const [first, second, third] = [nextMerchant(), nextMerchant(), nextMerchant()]
+    const label = `two rows ${revoked}`
+    const [userId, password] = [`5a11d00000000000000000000000070${revoked}`, 'Kx93-vbq7-Lm2p']
+    await seed(one, { ...known, tokens: [{ label, userId, password, entities: [first.id, third.id] }] })
+    await moveMerchant(moveParts(cells, first))
+    // As a move from a third cell brings it that was hashed anew there, beside a seed of this one: by its hash one row is theirs, by its id the other.
+    await one.gateway.pool.query(
+      `with other as (insert into access_tokens (token_hash, lookup_key, id, label, entities, legacy, created_at)
+         select sha256(token_hash), 'ffffffff', id, label, array[$2::uuid, $3::uuid], legacy, created_at from access_tokens where label = $1)
+       update access_tokens set id = gen_random_uuid(), merchant_id = null where label = $1`,
+      [label, second.id, third.id],
+    )
+    const theirs = await one.gateway.pool.query<{ id: string }>(
+      `select id from access_tokens where label = $1 order by lookup_key = 'ffffffff'`,
+      [label],
+    )
+    assert.equal(theirs.rowCount, 2)
+    const which = theirs.rows[revoked]!.id
+    await one.gateway.pool.query('update access_tokens set revoked_at = now() where id = $1', [which])
+    await moveMerchant(moveParts(cells, third))
+    const rows = await labelled(two, label)
+    assert.deepEqual(
+      rows.map(({ entities, revokedAt }) => [[...entities].sort(), revokedAt !== null]),
+      [[entitiesOf(first, second, third), true]],
+    )
+  }
 })
 
 test('so is one that a seed gave another id in each cell, as far as a proxy knows it; whether it acts for others already or not', async () => {

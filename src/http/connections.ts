@@ -18,6 +18,8 @@ export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
 /** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
+/** Requests that one network sends in a second behind others of their connections that have no answer yet: they are parsed before any turn. More closes the connection. */
+export const pipelinedMost = 8192
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -135,12 +137,15 @@ export function watchConnections(
   const smallPieces = new Map<string, number>()
   /** Connections that were opened in this second, by network. */
   const openings = new Map<string, number>()
+  /** Requests of this second that came behind others, by network. */
+  const pipelined = new Map<string, number>()
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
 
   const second = clock.every(1000, () => {
     smallPieces.clear()
     openings.clear()
+    pipelined.clear()
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -156,10 +161,23 @@ export function watchConnections(
   const isOfProxy = ({ network }: OpenConnection): boolean => networkName(network) === ''
 
   /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
-  const aroundOf = (address: string): readonly string[] => (isShared(address) ? [''] : networksAround(address))
+  const aroundOf = (address: string): readonly string[] =>
+    isShared(address) ? [''] : address === '' ? ['nowhere'] : networksAround(address)
 
-  function opened(socket: Socket): OpenConnection {
-    const around = aroundOf(socket.remoteAddress ?? '')
+  /** One more of each network around a caller, in this second. False = too many; those of proxies are not counted. */
+  function isWithin(most: number, counts: Map<string, number>, around: readonly string[]): boolean {
+    let isOver = false
+    for (const network of around) if (network !== '' && addTo(counts, network, 1) > most * networkShare(network)) isOver = true
+    return !isOver
+  }
+
+  /** Undefined when it is closed already: whoever is gone before we look has no address, and would be counted for nobody. */
+  function opened(socket: Socket): OpenConnection | undefined {
+    if (socket.remoteAddress === undefined) {
+      endParsing(socket)
+      return undefined
+    }
+    const around = aroundOf(socket.remoteAddress)
     const network = networks.join(around)
     const narrowest = network.circles[0]!
     const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
@@ -346,21 +364,18 @@ export function watchConnections(
   }
 
   return {
-    admits(address) {
-      let isOver = false
-      for (const network of aroundOf(address))
-        if (network !== '' && addTo(openings, network, 1) > openingsMost * networkShare(network)) isOver = true
-      return !isOver
-    },
+    admits: address => isWithin(openingsMost, openings, aroundOf(address)),
     opened,
     begun(socket) {
-      opened(socket).endsBefore = clock.elapsed() + handshakeSeconds * 1000
+      const one = opened(socket)
+      if (!one) return
+      one.endsBefore = clock.elapsed() + handshakeSeconds * 1000
       unsecured.add(socket)
       socket.once('close', () => unsecured.delete(socket))
     },
     secured(socket, raw) {
       const one = raw && connections.get(raw)
-      if (!one) return void socket.destroy() // it is closed already
+      if (!one || socket.remoteAddress === undefined) return void socket.destroy() // it is closed already
       unsecured.delete(raw)
       connections.delete(raw)
       connections.set(socket, one)
@@ -372,7 +387,16 @@ export function watchConnections(
     asked(incoming, outgoing, caller) {
       const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
-      if (one.endsBefore !== undefined) return false
+      if (!one || one.endsBefore !== undefined) return false
+      if (
+        one.unfinished.size > 0 &&
+        !isWithin(
+          pipelinedMost,
+          pipelined,
+          one.network.circles.map(({ name }) => name),
+        )
+      )
+        return tooMuch(one)
       if (++one.requests > requestsMost) {
         closeSoon(socket)
         return false

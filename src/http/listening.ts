@@ -46,7 +46,11 @@ export async function listen(
   }
   while (servers.length < listenersMost) {
     const more = Object.assign(net.createServer(), ofServer(server), { blockList })
-    more.on('connection', socket => server.emit('connection', socket))
+    more.on('connection', socket => {
+      // Gone before it was taken: nobody was asked about it, for it has no address.
+      if (socket.remoteAddress === undefined) socket.destroy()
+      else server.emit('connection', socket)
+    })
     await listening(more, { port: portOf(server), host, reusePort: true })
     more.on('error', error => server.emit('error', error))
     servers.push(more)

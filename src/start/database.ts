@@ -87,7 +87,7 @@ export async function prepareDatabase(
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
     await write(config, keys, connection, clock, random, say)
-    if (config.mode === 'live') for (const setting of await findUnsafe(pool)) say(setting)
+    if (config.mode === 'live') for (const setting of [...(await findUnsafe(pool)), ...(await findTelling(pool))]) say(setting)
     return { keys }
   } catch (error) {
     if (error instanceof pg.DatabaseError && isUnavailable(error)) throw givenUp(error)
@@ -161,6 +161,26 @@ async function findUnsafe(pool: pg.Pool): Promise<string[]> {
   )
   return rows.map(
     ({ name }) => `The server of the database has ${name} off: what was answered may be lost when its machine fails.`,
+  )
+}
+
+/** What of a server writes the values of statements into its log, where nothing that is erased goes: sealed card numbers and CVVs among them. */
+export async function findTelling(pool: Pick<pg.Pool, 'query'>): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string; most: string }>(
+    `select name, most from pg_settings, lateral (select case
+              when name = 'log_parameter_max_length_on_error' then name
+              when name like 'auto_explain.%' then 'auto_explain.log_parameter_max_length'
+              else 'log_parameter_max_length' end) bound (most)
+      where case name when 'log_statement' then setting in ('mod', 'all')
+                      when 'log_transaction_sample_rate' then setting::float8 > 0
+                      when 'log_parameter_max_length_on_error' then setting <> '0'
+                      else name in ('log_min_duration_statement', 'log_min_duration_sample', 'auto_explain.log_min_duration') and setting <> '-1' end
+        and exists (select from pg_settings p where p.name = most and p.setting <> '0')
+      order by name`,
+  )
+  return rows.map(
+    ({ name, most }) =>
+      `The server of the database has ${name} on and writes what statements carry into its log: sealed card numbers and CVVs stay there, whatever is erased. Set ${most} to 0.`,
   )
 }
 

@@ -222,7 +222,8 @@ function signInFirst(request: UnreadRequest): Framed {
   const { method, headers, language, path, query } = request
   const words = frameWords(language)
   const isPage = method === 'GET' && (headers['sec-fetch-dest'] ?? 'document') === 'document'
-  if (isPage) return { answer: goTo(`/office/sign-in?${new URLSearchParams({ to: query === '' ? path : `${path}?${query}` })}`) }
+  if (isPage)
+    return { answer: goTo(`/office/sign-in?${new URLSearchParams({ to: ownPath(query === '' ? path : `${path}?${query}`) })}`) }
   const body = html`<p>${words.signedOutText}</p><p><a class="button" href="/office/sign-in">${words.signIn}</a></p>`
   return { answer: { status: 401, title: words.signedOut, body } }
 }
@@ -232,12 +233,13 @@ export function proveFirst({ publicUrl }: OfficeParts, { method, path, query, he
   const from = parseUrl(headers.referer ?? '', publicUrl())
   const page = from === null ? '/office' : from.pathname + from.search
   const to = method === 'GET' ? (query === '' ? path : `${path}?${query}`) : page
-  return goTo(`/office/prove?${new URLSearchParams({ to })}`)
+  return goTo(`/office/prove?${new URLSearchParams({ to: ownPath(to) })}`)
 }
 
-/** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. */
+/** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. So does what is long where it is named in an address:
+ * a proxy that has no room for a head so large takes the gateway for a server that is down. */
 export const ownPath = (to: string | null): string =>
-  to !== null && to.length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office'
+  to !== null && encodeURIComponent(to).length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office'
 
 /** Sends the browser on inside the office. */
 export const goTo = (path: string, cookies: readonly string[] = []): HttpAnswer => ({

@@ -117,10 +117,13 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
   const several = severalPsps(await readPsps(db)) // one may have been seeded since the cells were compared
   if (several.length > 0) throw new OperatorError(`The other cell belongs to another PSP. ${several.join(' ')}`)
   const givenTokens = 'select * from json_populate_recordset(null::access_tokens, $1)'
+  // Several of theirs may be one of ours, which came from one of them and was hashed as another: it is what all of them say.
   await db.query(
-    `update access_tokens here set revoked_at = least(here.revoked_at, g.revoked_at), merchant_id = null,
-       entities = array(select distinct unnest(here.entities || g.entities) order by 1)
-       from (${givenTokens}) g where ${isSameToken}`,
+    `update access_tokens here set revoked_at = least(here.revoked_at, same.revoked_at), merchant_id = null,
+       entities = array(select distinct unnest(here.entities || same.entities) order by 1)
+       from (select here.token_hash, min(g.revoked_at) as revoked_at, array_agg(distinct entity) as entities
+               from access_tokens here join (${givenTokens}) g on ${isSameToken}, unnest(g.entities) entity group by here.token_hash) same
+      where here.token_hash = same.token_hash`,
     [tokens],
   )
   await db.query(
