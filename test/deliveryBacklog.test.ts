@@ -371,6 +371,22 @@ test('what is set aside while the one before it ends is woken all the same', asy
   await pool.query(`delete from deliveries`)
 })
 
+test('an end that comes when its delivery was forgotten leaves nothing', async () => {
+  const chain = await owed(0)
+  await addOwed(chain, 2)
+  await pool.query('delete from deliveries where merchant_id = $1 and position = 1', [chain.merchantId])
+  const { rows } = await pool.query('select endpoint_id as "endpointId", position from deliveries where merchant_id = $1', [
+    chain.merchantId,
+  ])
+  const [{ endpointId }] = rows
+  const one = { merchantId: chain.merchantId, endpointId, attempts: 0 }
+  const both = lane()
+  await Promise.all([1, 2].map(position => both(ended({ ...one, position }, 'acknowledged'))))
+  const kept = await pool.query('select position from delivery_attempts where merchant_id = $1', [chain.merchantId])
+  assert.deepEqual(kept.rows, [{ position: 2 }])
+  await pool.query('delete from deliveries where merchant_id = $1', [chain.merchantId])
+})
+
 test('a round does not wait for one that is ending, and sets nothing aside behind it', async () => {
   const chain = await owed(2)
   await fails(chain, 1, 1)

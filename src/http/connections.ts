@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { endParsing, lackOf, stopParsing } from '../platform/parsing.ts'
-import { type CallerNetwork, countNetworks, crowdOf, networkName } from './networks.ts'
+import { type CallerNetwork, circleNames, countNetworks, crowdOf, networkName } from './networks.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -388,15 +388,8 @@ export function watchConnections(
       const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
       if (!one || one.endsBefore !== undefined) return false
-      if (
-        one.unfinished.size > 0 &&
-        !isWithin(
-          pipelinedMost,
-          pipelined,
-          one.network.circles.map(({ name }) => name),
-        )
-      )
-        return tooMuch(one)
+      const isBehind = one.unfinished.size > 0
+      if (isBehind && !isWithin(pipelinedMost, pipelined, circleNames(one.network))) return tooMuch(one)
       if (++one.requests > requestsMost) {
         closeSoon(socket)
         return false
@@ -430,7 +423,7 @@ export function watchConnections(
       const isCrowded = isProxied && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
       const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
       let isOver = false
-      for (const network of isProxied ? aroundOf(caller) : one.network.circles.map(({ name }) => name))
+      for (const network of isProxied ? aroundOf(caller) : circleNames(one.network))
         if (network === '' ? isCrowded : addTo(smallPieces, network, lacks) > ofOne * networkShare(network)) isOver = true
       return isOver ? tooMuch(one) : true
     },

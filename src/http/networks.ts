@@ -22,6 +22,9 @@ export type CallerNetwork<One> = {
 
 export const networkName = <One>({ circles }: CallerNetwork<One>): string => circles[0]!.name
 
+/** The narrowest first. */
+export const circleNames = <One>({ circles }: CallerNetwork<One>): readonly string[] => circles.map(({ name }) => name)
+
 /** As much as one address has: of a wide network what it has together, by how many addresses it counts for. */
 export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount): number {
   let most = 0

@@ -244,6 +244,8 @@ export function attemptLane(pool: pg.Pool, clock: Clock, count?: BatchCount): At
           logged as (
             insert into delivery_attempts (merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, failure, answer, acknowledged)
             select merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, failure, answer, acknowledged from given
+             where exists (select from deliveries d  -- a merchant who left meanwhile may be forgotten
+                            where d.merchant_id = given.merchant_id and d.endpoint_id = given.endpoint_id and d.position = given.position)
             on conflict do nothing)
           update deliveries d
              set state = given.state, due_at = coalesce(given.due_at, d.due_at), leased_until = null,

@@ -239,7 +239,9 @@ export function proveFirst({ publicUrl }: OfficeParts, { method, path, query, he
 /** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. So does what is long where it is named in an address:
  * a proxy that has no room for a head so large takes the gateway for a server that is down. */
 export const ownPath = (to: string | null): string =>
-  to !== null && encodeURIComponent(to).length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office'
+  to !== null && new URLSearchParams({ to }).toString().length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to)
+    ? to
+    : '/office'
 
 /** Sends the browser on inside the office. */
 export const goTo = (path: string, cookies: readonly string[] = []): HttpAnswer => ({
