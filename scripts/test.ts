@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { startTestServer } from '../test/support/database.ts'
 import { type Choice, ChoiceError, choose, longFiles, testFiles } from './test/choose.ts'
 import { withoutSettings } from './test/environment.ts'
+import { inMemory } from './test/inMemory.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
@@ -30,6 +31,8 @@ function ofLength(wanted: boolean): Choice[] {
 
 /** Whole files in one run, single tests in another: a pattern would hold for all files of its run. */
 async function run(choices: readonly Choice[]): Promise<number> {
+  const folder = inMemory()
+  if (folder) process.env.TMPDIR = folder.path
   const server = await startTestServer({ forProcesses: choices.length > 1 })
   // Most of what a file of tests loads, others have loaded before it.
   const compiled = join(project, 'node_modules/.cache/node')
@@ -67,5 +70,6 @@ async function run(choices: readonly Choice[]): Promise<number> {
     )
   }
   await server.stop()
+  folder?.remove()
   return stopping.signal.aborted ? 1 : worst
 }
