@@ -444,7 +444,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'connections: a body in pieces of a few bytes is refused', file: 'src/http/connections.ts', tests: ['edge'],
     find: 'network: 8192,', instead: 'network: 16,' },
   { name: 'connections: small pieces count by the narrowest network alone', file: 'src/http/connections.ts', tests: ['crowds'],
-    find: 'isProxied ? aroundOf(caller) : circleNames(one.network)', instead: 'ofProxy ? aroundOf(caller) : [networkName(one.network)]' },
+    find: 'isProxied ? aroundOf(caller) : circleNames(one.network)', instead: 'isProxied ? aroundOf(caller) : [networkName(one.network)]' },
   { name: 'connections: one caller behind a proxy has the small pieces of all', file: 'src/http/connections.ts', tests: ['crowds'],
     find: 'isProxied ? aroundOf(caller) :', instead: "isProxied ? [''] :" },
   { name: 'connections: callers behind a proxy have together what one has', file: 'src/http/connections.ts', tests: ['crowds'],

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { processIdentity } from '../../src/platform/database/running.ts'
 
 const memory = '/dev/shm'
 const bytesLeast = 6 * 2 ** 30
@@ -14,7 +15,8 @@ export function inMemory(): { readonly path: string; remove(): void } | undefine
   // What runs have left that were killed.
   for (const name of readdirSync(memory)) {
     const [, pid] = ours.exec(name) ?? []
-    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(memory, name), { recursive: true, force: true })
+    if (pid !== undefined && processIdentity(Number(pid)) === undefined)
+      rmSync(join(memory, name), { recursive: true, force: true })
   }
   const path = join(memory, `tollgate-tests-${process.pid}`)
   const remove = () => rmSync(path, { recursive: true, force: true })
@@ -37,14 +39,5 @@ function hasRoom(): boolean {
     return bavail * bsize >= bytesLeast
   } catch {
     return false
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

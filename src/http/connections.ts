@@ -164,10 +164,10 @@ export function watchConnections(
   const aroundOf = (address: string): readonly string[] =>
     isShared(address) ? [''] : address === '' ? ['nowhere'] : networksAround(address)
 
-  /** One more of each network around a caller, in this second. False = too many; those of proxies are not counted. */
-  function isWithin(most: number, counts: Map<string, number>, around: readonly string[]): boolean {
+  /** So many more of each network around a caller, in this second. False = too many; those of proxies are not counted. */
+  function isWithin(most: number, counts: Map<string, number>, around: readonly string[], more = 1): boolean {
     let isOver = false
-    for (const network of around) if (network !== '' && addTo(counts, network, 1) > most * networkShare(network)) isOver = true
+    for (const network of around) if (network !== '' && addTo(counts, network, more) > most * networkShare(network)) isOver = true
     return !isOver
   }
 
@@ -422,10 +422,9 @@ export function watchConnections(
       // Then who has few of them is not the one that is closed.
       const isCrowded = isProxied && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
       const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
-      let isOver = false
-      for (const network of isProxied ? aroundOf(caller) : circleNames(one.network))
-        if (network === '' ? isCrowded : addTo(smallPieces, network, lacks) > ofOne * networkShare(network)) isOver = true
-      return isOver ? tooMuch(one) : true
+      const around = isProxied ? aroundOf(caller) : circleNames(one.network)
+      const speaksForAll = around[0] === ''
+      return (speaksForAll ? !isCrowded : isWithin(ofOne, smallPieces, around, lacks)) || tooMuch(one)
     },
     keeps,
     letsGo,

@@ -219,22 +219,26 @@ export const browserCookieOf = (parts: OfficeParts, request: Request): string =>
 
 /** A page is led to the door; what a script or a form sent is told. */
 function signInFirst(request: UnreadRequest): Framed {
-  const { method, headers, language, path, query } = request
+  const { method, headers, language } = request
   const words = frameWords(language)
   const isPage = method === 'GET' && (headers['sec-fetch-dest'] ?? 'document') === 'document'
-  if (isPage)
-    return { answer: goTo(`/office/sign-in?${new URLSearchParams({ to: ownPath(query === '' ? path : `${path}?${query}`) })}`) }
+  if (isPage) return { answer: doorTo('sign-in', askedFor(request)) }
   const body = html`<p>${words.signedOutText}</p><p><a class="button" href="/office/sign-in">${words.signIn}</a></p>`
   return { answer: { status: 401, title: words.signedOut, body } }
 }
 
 /** Both factors first, then back to the page: that of a form, when it was one. Whatever a form said is said again there. */
-export function proveFirst({ publicUrl }: OfficeParts, { method, path, query, headers }: Request): HttpAnswer {
-  const from = parseUrl(headers.referer ?? '', publicUrl())
+export function proveFirst({ publicUrl }: OfficeParts, request: Request): HttpAnswer {
+  const from = parseUrl(request.headers.referer ?? '', publicUrl())
   const page = from === null ? '/office' : from.pathname + from.search
-  const to = method === 'GET' ? (query === '' ? path : `${path}?${query}`) : page
-  return goTo(`/office/prove?${new URLSearchParams({ to: ownPath(to) })}`)
+  return doorTo('prove', request.method === 'GET' ? askedFor(request) : page)
 }
+
+const askedFor = ({ path, query }: Pick<Request, 'path' | 'query'>): string => (query === '' ? path : `${path}?${query}`)
+
+/** A page that leads back to `to`. */
+const doorTo = (page: 'sign-in' | 'prove', to: string): HttpAnswer =>
+  goTo(`/office/${page}?${new URLSearchParams({ to: ownPath(to) })}`)
 
 /** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. So does what is long where it is named in an address:
  * a proxy that has no room for a head so large takes the gateway for a server that is down. */
