@@ -263,6 +263,10 @@ describe('verify finds', () => {
       `update audit set recorded_at = recorded_at + interval '1 millisecond' where sequence = 2`,
       'Row 2 is not as it was written, or not where.',
     ],
+    'a time below what is written': [
+      `update audit set recorded_at = recorded_at + interval '1 microsecond' where sequence = 2`,
+      'Row 2 is not as it was written, or not where.',
+    ],
     'other details': [`update audit set details = '{}' where sequence = 5`, 'Row 5 is not as it was written, or not where.'],
     'a row that is gone': [
       'delete from audit where sequence = 3',

@@ -229,6 +229,10 @@ describe('a gateway process', () => {
       await refused({ DATA_DIR: join(folder, 'taken'), PORT: String(port) }),
       new RegExp(`Port ${port} is taken on 127.0.0.1`),
     )
+    assert.match(
+      await refused({ DATA_DIR: join(folder, 'taken'), METRICS_PORT: String(port) }),
+      new RegExp(`Port ${port} is taken on 127.0.0.1: stop what uses it, or choose another with METRICS_PORT.`),
+    )
     blocker.close()
     const many = await refused({
       DATA_DIR: join(folder, 'bad'),

@@ -6,6 +6,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { type ResultName, results } from '../src/contract/results/results.ts'
+import { shortHead } from '../src/http/head.ts'
 import { decrypt } from '../src/notifications/cipher.ts'
 import { languages } from '../src/pages/languages/languages.ts'
 import { decode } from './support/entities.ts'
@@ -709,6 +710,21 @@ describe('who comes back wrongly', () => {
     const seen = await makeShopper().walk(`${body.redirect.url}?auto=cancel`, gateway.baseUrl)
     const tail = `id=${body.id}&resourcePath=%2Fv1%2Fpayments%2F${body.id}`
     assert.deepEqual([seen.status, seen.location], [303, `https://shop.example/%C3%BC?a=%C3%A9&${tail}#%E4%B8%AD`])
+  })
+  it('one for which a proxy may have no room in the head of an answer is led to by a page', async () => {
+    const far = `https://shop.example/?a=${'é"'.repeat(1000)}`
+    const { body } = await gateway.pay({ shopperResultUrl: far, ...paypal() })
+    const seen = await makeShopper().walk(`${body.redirect.url}?auto=cancel`, gateway.baseUrl)
+    const address = `https://shop.example/?a=${'%C3%A9%22'.repeat(1000)}&id=${body.id}&resourcePath=%2Fv1%2Fpayments%2F${body.id}`
+    assert.deepEqual([seen.status, seen.location, seen.headers.get('referrer-policy')], [200, undefined, 'no-referrer'])
+    for (const leads of [/ content="0;url=([^"]*)"/, / href="([^"]*)"/]) assert.equal(decode(leads.exec(seen.text)![1]!), address)
+    const head = [...seen.headers].reduce((bytes, [name, value]) => bytes + name.length + value.length + 4, 0)
+    assert.ok(head < 1000, `${head}`)
+    const app = `app://"><b>'&lt;/?a=1&b=2`
+    const { body: page } = shortHead({ status: 303, body: '', headers: { Location: app } })
+    assert.doesNotMatch(String(page), /<b>|"">|b=2"[^>]/)
+    for (const leads of [/ content="0;url=([^"]*)"/, / href="([^"]*)"/]) assert.equal(decode(leads.exec(String(page))![1]!), app)
+    assert.throws(() => shortHead({ status: 200, body: '' }), /too long/)
   })
   it('nothing in a request changes where the shopper ends', async () => {
     const started = await begin(paypal())

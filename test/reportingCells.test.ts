@@ -87,6 +87,13 @@ const caughtUp = (): Promise<unknown> =>
     'what the cells have is in the reporting database',
     40,
   )
+/** What the audit of a cell tells of the reporting database. */
+const toldOf = async ({ pool }: TestGateway): Promise<string[]> => {
+  const { rows } = await pool.query<Record<string, string>>(
+    `select actor_kind, action, subject, result from audit where concat(action, details) ~ 'cell(Followed|Unfollowed)' order by sequence`,
+  )
+  return rows.map(row => Object.values(row).join(' '))
+}
 const lately = () => ({
   entityId: sandbox.entityId,
   'date.from': '2020-01-01 00:00:00',
@@ -219,6 +226,7 @@ describe('a reporting database of two cells', () => {
   it('has what was there before and what comes, of both, and nothing that is sealed', async () => {
     const early = await second.pay()
     assert.match(await follow(), /^one is copied\.$/m)
+    assert.deepEqual(await toldOf(first), ['commandLine actBegun one done', 'commandLine cellFollowed one done'])
     const late = await first.pay()
     await caughtUp()
     await stands('ready', first, second)
@@ -534,6 +542,7 @@ describe('a reporting database of two cells', () => {
 
   it('ends following a cell by name, with the slot that would hold what is written there', async () => {
     const { code, out } = await command('--end', 'cell-two')
+    assert.equal((await toldOf(second)).at(-1), 'commandLine cellUnfollowed cell-two done')
     assert.equal(code, 0, out)
     assert.equal(await count(two.pool, 'pg_replication_slots'), 0)
     assert.equal(await count(there, 'reporting_sources'), 1)

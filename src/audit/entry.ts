@@ -79,6 +79,9 @@ export const actions = {
   merchantArrived: 'a merchant was taken over from another cell',
   merchantStayed: 'the move of a merchant to another cell failed or was given up, and it is served here as before',
   merchantForgotten: 'what a merchant who is served by another cell had left here was taken away',
+  cellFollowed:
+    'a reporting database was told to copy what this cell publishes, by a command that puts right what is there already',
+  cellUnfollowed: 'a reporting database copies nothing more of this cell',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

@@ -75,7 +75,8 @@ export async function readHead(db: Connection): Promise<Head | undefined> {
   return rows[0]
 }
 
-const columns = `sequence, recorded_at as "recordedAt", actor_kind as "actorKind", actor, address, action, entity_id as "entityId", subject, result,
+/** The time as it stands there, with what is below a millisecond: nothing writes that, and whoever changes it is found out. */
+const columns = `sequence, case when isfinite(recorded_at) then (extract(epoch from recorded_at) * 1000)::float8 else 'NaN' end as "recordedAt", actor_kind as "actorKind", actor, address, action, entity_id as "entityId", subject, result,
   details, hash`
 
 export async function readRowsAfter(db: Connection, sequence: number, limit: number): Promise<AuditRow[]> {

@@ -29,7 +29,7 @@ import { watchClock } from '../start/clockWatch.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { openDatabase } from '../start/database.ts'
 import { compareKeys, type Keys, writerOf, writingWithProved } from '../vault/keys.ts'
-import { readProofs } from '../vault/store.ts'
+import { type Proof, readProofs } from '../vault/store.ts'
 
 export type CommandParts = {
   readonly config: Config
@@ -117,13 +117,19 @@ async function look(
     const other = await otherSchema(pool)
     if (other !== undefined && !mayBeOther) refuseCommand(other)
     if (other !== undefined) process.stderr.write(`${other}\n`)
-    const keys = config.keys()
-    compareKeys(proofs, keys)
+    const keys = keysOf(config, proofs)
     await judge(pool)
-    return { keys: writingWithProved(keys, proofs), other }
+    return { keys, other }
   } finally {
     await pool.end()
   }
+}
+
+/** Those with which is written in a database of these proofs; refuses others. */
+export function keysOf(config: Config, proofs: readonly Proof[]): Keys {
+  const keys = config.keys()
+  compareKeys(proofs, keys)
+  return writingWithProved(keys, proofs)
 }
 
 const noGatewayOn = ({ dataDir }: Config): string =>

@@ -3,6 +3,8 @@
 
 import type { Command } from 'commander'
 import type pg from 'pg'
+import { tellAndDo } from '../audit/act.ts'
+import { type AuditAction, thisProcess } from '../audit/entry.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { makePool, timeParameter } from '../platform/database/connect.ts'
 import { readSources } from '../platform/database/following.ts'
@@ -28,7 +30,7 @@ import {
   unsubscribe,
 } from '../start/reporting/subscribe.ts'
 import { keepProof, readProofs } from '../vault/store.ts'
-import { projectFolder, refuseCommand, runCommand, table } from './open.ts'
+import { keysOf, projectFolder, refuseCommand, runCommand, table } from './open.ts'
 
 /** A server that says nothing for so long is given up. */
 const silentMilliseconds = 60_000
@@ -92,9 +94,9 @@ async function letRead(pool: pg.Pool, reader: string): Promise<void> {
 /** What is wrong with one cell keeps no other from being followed. */
 async function followCell(pool: pg.Pool, cell: Cell, sums: CellSums[]): Promise<void> {
   try {
-    await withCell(cell, async (one, config) => {
+    await withCell(cell, async (one, config, tell) => {
       await refuseCell(pool, one, config)
-      const done = await follow(pool, one, systemClock.real(), systemRandom)
+      const done = await tell('cellFollowed', () => follow(pool, one, systemClock.real(), systemRandom))
       sums.push(await readSums(one.owner))
       process.stdout.write(`${cell.name} ${done}.\n`)
     })
@@ -132,7 +134,9 @@ async function endCell(pool: pg.Pool, name: string, cell: Cell | undefined): Pro
   if (!(await forgetSource(pool, name))) refuseCommand(`The reporting database does not follow ${name}.`)
   process.stdout.write(`${name} is followed no longer; what was copied of it stays.\n`)
   const failed = cell
-    ? await withCell(cell, ({ replicator }) => dropSlots(replicator, slots)).catch(errorText)
+    ? await withCell(cell, ({ replicator }, _, tell) => tell('cellUnfollowed', () => dropSlots(replicator, slots))).catch(
+        errorText,
+      )
     : 'The file of the cells does not name it.'
   if (failed !== undefined)
     refuseCommand(
@@ -140,7 +144,13 @@ async function endCell(pool: pg.Pool, name: string, cell: Cell | undefined): Pro
     )
 }
 
-async function withCell(cell: Cell, work: (cell: FollowedCell, config: Config) => Promise<void>): Promise<void> {
+/** Has the cell's audit tell of what is done with it. */
+type TellInCell = <Value>(action: AuditAction, work: () => Promise<Value>) => Promise<Value>
+
+async function withCell(
+  cell: Cell,
+  work: (cell: FollowedCell, config: Config, tell: TellInCell) => Promise<void>,
+): Promise<void> {
   const environment = environmentOf(cell)
   const config = readConfig(environment, projectFolder)
   if (config.databaseUrl === undefined)
@@ -152,7 +162,10 @@ async function withCell(cell: Cell, work: (cell: FollowedCell, config: Config) =
     )
   const [owner, replicator] = [poolOf(config.databaseUrl), poolOf(url)]
   try {
-    await work({ name: cell.name, owner, replicator, url }, config)
+    await work({ name: cell.name, owner, replicator, url }, config, async (action, work) => {
+      const recorder = { keys: keysOf(config, await readProofs(owner)), clock: systemClock, by: thisProcess('commandLine') }
+      return tellAndDo(owner, recorder, { action, subject: cell.name }, work)
+    })
   } finally {
     await Promise.all([owner.end(), replicator.end()])
   }

@@ -14,7 +14,7 @@ export function namesNear({ groups: taken }: Pick<RequestKind, 'groups'>): (unkn
   const known = taken.flatMap(group => Object.keys(groups[group as Group])).map(row => ({ row, word: wordOf(row) }))
   return unknown =>
     unknown
-      .filter(name => /^[A-Za-z][A-Za-z0-9_.[\]]{0,63}$/.test(name) && !/\d{4}/.test(name)) // a mistyped card number is no name
+      .filter(name => /^[A-Za-z][A-Za-z0-9_.[\]]{0,63}$/.test(name) && !/\d{3}/.test(name)) // a mistyped card number is no name, nor is `cvv_947`
       .slice(0, shownMost)
       .map(name => {
         const near = nearestOf(name, known)

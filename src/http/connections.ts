@@ -19,7 +19,7 @@ export const networkConnectionsMost = 1024
 /** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
 /** Requests that one network sends in a second behind others of their connections that have no answer yet: they are parsed before any turn. More closes the connection. */
-export const pipelinedMost = 8192
+export const pipelinedMost = 2048
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */

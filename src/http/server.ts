@@ -20,6 +20,7 @@ import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
+import { isTooLong, shortHead } from './head.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
@@ -249,7 +250,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const extra = more ? Object.entries(more).flat() : []
     const whole = typeof body === 'string' || Buffer.isBuffer(body)
     const length = (before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : whole ? body.length : 0)
-    outgoing.writeHead(status, [
+    const head = [
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
@@ -257,7 +258,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
       ...(whole ? ['Content-Length', String(length)] : []),
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
-    ])
+    ]
+    if (isTooLong(head)) return send(request, incoming, outgoing, shortHead(made), cors)
+    outgoing.writeHead(status, head)
     connections.answers(incoming, length)
     turns.spent(networkOf(request.address), length)
     if (outgoing.destroyed) return { made } // it was one too many
@@ -318,6 +321,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   server.on('connection', options.tls ? connections.begun : connections.opened)
   server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
+  // We are no proxy: what would follow is for another.
+  server.on('connect', ({ socket }: IncomingMessage) => refuseUnread(socket, 400, 'malformedRequest'))
   server.on('clientError', ({ code }: Error & { code?: string }, socket: Socket) => {
     if (code === 'HPE_HEADER_OVERFLOW') refuseUnread(socket, 431, 'headersTooLarge')
     else refuseUnread(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, 'malformedRequest')

@@ -10,18 +10,23 @@ export class OperatorError extends Error {}
 export const visible = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, sign => `\\u${sign.codePointAt(0)!.toString(16).padStart(4, '0')}`)
 
+/** `setting`: what names the port, where that is not PORT. */
+type ListenFailure = { readonly port?: number; readonly address?: string; readonly setting?: string }
+
 /** How an error is told to whoever started the process. Names of files and what others wrote stand in it. */
 export const errorText = (error: unknown): string => wordsOf(error).split('\n').map(visible).join('\n')
 
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof OperatorError) return error.message
-  const { code, port, address, path } = error as NodeJS.ErrnoException & { port?: number; address?: string }
+  const { code, port, address, path, setting = 'PORT' } = error as NodeJS.ErrnoException & ListenFailure
   switch (code) {
     case 'EADDRINUSE':
-      return `Port ${port} is taken on ${address}: stop what uses it, or choose another with PORT.`
+      return `Port ${port} is taken on ${address}: stop what uses it, or choose another with ${setting}.`
     case 'EACCES':
-      return port === undefined ? error.message : `Port ${port} may not be used by this user: choose one above 1023 with PORT.`
+      return port === undefined
+        ? error.message
+        : `Port ${port} may not be used by this user: choose one above 1023 with ${setting}.`
     case 'EADDRNOTAVAIL':
       return `HOST ${address} is not an address of this machine.`
     case 'ENOSPC':

@@ -140,7 +140,7 @@ export async function serveMetrics(
   )
   boundConnections(server, connectionsMost)
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', error => reject(Object.assign(error, { setting: 'METRICS_PORT' })))
     server.listen(port, host, resolve)
   })
   const address = server.address()

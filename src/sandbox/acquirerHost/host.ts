@@ -195,7 +195,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const firstTime = ({ type }: Message) => type.endsWith('0') && !type.slice(1).startsWith('42')
 
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', error => reject(Object.assign(error, { setting: '--port' })))
     server.listen(options.port, options.host, resolve)
   })
   const cutLines = () => {
