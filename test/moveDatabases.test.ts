@@ -366,7 +366,7 @@ test('what a cell has of a move that was given up while it was away is forgotten
   await served(false)
   await assert.rejects(forget(), /one does not serve the merchant \w+ with all payments that two has: nothing is taken away/)
   await served(true)
-  const copy = `insert into payments select (jsonb_populate_record(p, '{"id": "${'e'.repeat(32)}", "root_id": null}')).* from payments p where merchant_id = '${merchant.id}'`
+  const copy = `begin; set local tollgate.forgets = '${merchant.id}'; insert into payments select (jsonb_populate_record(p, '{"id": "${'e'.repeat(32)}", "root_id": null}')).* from payments p where merchant_id = '${merchant.id}'; commit`
   await two.gateway.pool.query(copy)
   await assert.rejects(forget(), /one does not serve the merchant \w+ with all payments that two has: nothing is taken away/)
   await two.gateway.pool.query(`delete from payments where id = '${'e'.repeat(32)}'`)

@@ -7,7 +7,7 @@ import { appliedText, applySeed, type Seed } from '../src/merchants/seed.ts'
 import { readTokens, type TokenRow } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
-import { moveMerchant } from '../src/start/moves/move.ts'
+import { type MoveStep, moveMerchant } from '../src/start/moves/move.ts'
 import { eventually, testKeys } from './support/gateway.ts'
 import {
   type CellMerchant,
@@ -93,6 +93,30 @@ test('two rows of a credential that are one in the other cell end it there when 
       [[entitiesOf(first, second, third), true]],
     )
   }
+})
+
+test('a token that a seed keeps from the merchant on its way does not act for it there, nor when it comes back', async () => {
+  const { one, two } = cells
+  const [first, second] = [nextMerchant(), nextMerchant()]
+  const narrow = (...of: readonly CellMerchant[]) => ({ ...known, tokens: [tokenFor('narrowed', ...of)] })
+  await seed(one, narrow(first, second))
+  const { token } = tokenFor('narrowed')
+  const said = async (cell: TestCell, who: CellMerchant) => (await payIn(cell, { ...who, token })).status
+  await eventually(async () => (await said(one, first)) === 200, 'it acts for both')
+  let seeded: Promise<unknown> | undefined
+  const tell = (step: MoveStep) => void (step === 'begun' && (seeded = seed(one, narrow(second))))
+  await moveMerchant(moveParts(cells, first, { tell }))
+  await seeded
+  await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
+  assert.deepEqual(
+    (await labelled(two, 'narrowed')).map(({ entities }) => entities),
+    [[second.id]],
+  )
+  assert.equal(await said(two, first), 403)
+  await forgetMerchant(one.side, two.side, first.id)
+  await moveMerchant(moveParts(cells, first, { source: two.side, target: one.side }))
+  await eventually(async () => (await payIn(one, first)).status === 200, 'it is back')
+  assert.deepEqual([await said(one, first), await said(one, second)], [403, 200])
 })
 
 test('so is one that a seed gave another id in each cell, as far as a proxy knows it; whether it acts for others already or not', async () => {

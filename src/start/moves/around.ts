@@ -37,6 +37,7 @@ export async function copyAround({ source, target, merchantId }: MoveEnds, move:
       inTransaction(target.database.work, async to => {
         await takeTurn(from, to)
         const differing = await writeAround(to, move, await readAround(from, ...names))
+        await narrowTokens(from, to, names[1])
         await announceChange(to)
         const tokens = await readTokens(to, { entities: names.flat() })
         const now = target.clock.real()
@@ -161,6 +162,30 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
 
 /** It may stand here under another lookup key than there, with which it came last: its id is the same where a move brought it, and what a proxy knows it by always. */
 const isSameToken = '(here.token_hash = g.token_hash or here.id = g.id or here.route_hash = g.route_hash)'
+
+/**
+ * A token that a seed has kept from the merchant since it was copied does not act for it there either: as long as the merchant is here, that is said here. Of several rows of
+ * one credential each says for whom it acts.
+ */
+async function narrowTokens(from: Connection, to: Connection, own: readonly string[]): Promise<void> {
+  const { rows } = await to.query<{ tokens: string }>(
+    `select coalesce(json_agg(t), '[]')::text as tokens from access_tokens t where merchant_id is null and entities && $1::uuid[]`,
+    [own],
+  )
+  const { rows: ours } = await from.query<{ tokens: string }>(
+    `with ours as (select here.* from access_tokens here
+        where exists (select from json_populate_recordset(null::access_tokens, $1) g where ${isSameToken}) for share)
+     select coalesce(json_agg(t), '[]')::text as tokens from ours t`,
+    [rows[0]!.tokens],
+  )
+  const given = 'select from json_populate_recordset(null::access_tokens, $1) g'
+  await to.query(
+    `update access_tokens here set entities = array(select one from unnest(here.entities) one where one <> all ($2::uuid[]) order by 1)
+      where merchant_id is null and entities && $2::uuid[] and exists (${given} where ${isSameToken})
+        and not exists (${given} where ${isSameToken} and g.entities && $2::uuid[])`,
+    [ours[0]!.tokens, own],
+  )
+}
 
 /** A token of the merchant alone, which the other cell has for others, is one that acts for more than it. */
 export async function shareTokens(source: pg.Pool, target: pg.Pool, { merchantId }: Move): Promise<void> {

@@ -89,6 +89,7 @@ export async function writeRows(
   const keys = key.map(one => one.name)
   await inTransaction(pool, async db => {
     await holdMove(db, move, 'arriving')
+    await movesItself(db, move)
     const values = valuesOf(move.merchantId, range)
     if (there > 0 && name !== numberCounters)
       await db.query(
@@ -119,6 +120,10 @@ export async function countAll(db: Connection, tables: readonly MovedTable[], me
   return counted
 }
 
+/** What everybody else is refused, whoever moves the merchant may write and take away until the transaction ends. */
+const movesItself = (db: Connection, { merchantId }: Move) =>
+  db.query(`select set_config('tollgate.forgets', $1, true)`, [merchantId])
+
 const rowsAtOnce = 1000
 
 /** Takes away what was left behind, at most a step. Returns how many rows went. */
@@ -126,7 +131,7 @@ export async function forgetRows(pool: pg.Pool, { name, key, condition }: MovedT
   const keys = key.map(one => one.name).join(', ')
   return inTransaction(pool, async db => {
     await holdMove(db, move, 'forgetting')
-    await db.query(`select set_config('tollgate.forgets', $1, true)`, [move.merchantId])
+    await movesItself(db, move)
     const { rowCount } = await db.query(
       `delete from ${name} where (${keys}) in (select ${keys} from ${name} where ${condition} limit ${rowsAtOnce})`,
       [move.merchantId],
