@@ -723,8 +723,7 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   const turns: (() => void)[] = []
   const { turn, spent } = fairTurns(go => turns.push(go))
   const begun: string[] = []
-  const begin = (network: string, bytes = 0, cost = 1) =>
-    void Promise.resolve(turn(network, bytes, cost)).then(() => begun.push(network), assert.fail)
+  const begin = (network: string, bytes = 0, cost = 1) => turn(network, bytes, cost, () => begun.push(network))
   const settled = () => new Promise(resolve => setImmediate(resolve))
   const next = async () => {
     const before = begun.length
@@ -773,7 +772,47 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   await settled()
   assert.equal(begun.slice(-64).filter(network => network === 'crowd').length, 64)
   assert.deepEqual([await next(), await next(), await next()], [28, 12, 0])
+  // Whoever leaves the line costs no turn, nor does whoever leaves it too late.
+  const leave = Array.from({ length: 300 }, () => begin('gone'))
+  assert.equal(await next(), 64)
+  for (const one of leave.slice(0, 290)) one?.()
+  begin('gone')
+  assert.deepEqual([await next(), await next()], [11, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
+})
+
+it('whoever has gone stands in no line', async () => {
+  const gateway = await testGateway()
+  let turns = 0
+  let isOver = false
+  const count = () => {
+    turns++
+    if (!isOver) setImmediate(count)
+  }
+  const passes = (more: number) => eventually(async () => turns >= until + more, 'turns pass')
+  let until = 0
+  try {
+    setImmediate(count)
+    const { port, hostname } = new URL(gateway.baseUrl)
+    // Each is as much as a whole turn.
+    const gone = await Promise.all(
+      Array.from({ length: 800 }, async () => {
+        const socket = net.connect(Number(port), hostname)
+        await once(socket, 'connect')
+        socket.on('error', () => {}).write('GET /pay/x/code HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        return socket
+      }),
+    )
+    until = turns
+    await passes(60)
+    for (const socket of gone) socket.destroy()
+    until = turns
+    await fetch(`${gateway.baseUrl}/v1/nothing`)
+    assert.ok(turns - until < 250, `${turns - until} turns`)
+  } finally {
+    isOver = true
+    await gateway.stop()
+  }
 })
 
 it('however many ask for the health of a process, its database is asked once', async () => {

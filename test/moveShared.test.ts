@@ -103,10 +103,10 @@ test('a token that a seed keeps from the merchant on its way does not act for it
   const { token } = tokenFor('narrowed')
   const said = async (cell: TestCell, who: CellMerchant) => (await payIn(cell, { ...who, token })).status
   await eventually(async () => (await said(one, first)) === 200, 'it acts for both')
-  let seeded: Promise<unknown> | undefined
-  const tell = (step: MoveStep) => void (step === 'begun' && (seeded = seed(one, narrow(second))))
+  const seeded: Promise<unknown>[] = []
+  const tell = (step: MoveStep) => void (step === 'begun' && seeded.push(seed(one, narrow(second))))
   await moveMerchant(moveParts(cells, first, { tell }))
-  await seeded
+  await Promise.all(seeded)
   await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
   assert.deepEqual(
     (await labelled(two, 'narrowed')).map(({ entities }) => entities),

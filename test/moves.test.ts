@@ -24,7 +24,7 @@ import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, type MoveParts, type MoveSide, type MoveStep, moveMerchant, moveSteps } from '../src/start/moves/move.ts'
 import { pageMost, readPage } from '../src/start/moves/rows.ts'
 import { readMove, stepMove, takePlace } from '../src/start/moves/store.ts'
-import { movedTables, staysInCell, unguarded } from '../src/start/moves/tables.ts'
+import { movedTables, staysInCell } from '../src/start/moves/tables.ts'
 import { keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl } from './support/database.ts'
 import { addEndpoint } from './support/endpoints.ts'
@@ -388,6 +388,16 @@ test('an answer that comes when its merchant is forgotten is not stored, and nob
   for (const table of ['answers', 'journal', 'events'])
     assert.equal((await cells.one.gateway.pool.query(`select from ${table} where merchant_id = $1`, [merchant.id])).rowCount, 0)
 })
+
+/**
+ * Tables without the trigger of migration 0071, which would cost each payment as much again: rows are written there in one statement with one that has it, behind one that is there, or by
+ * who looks for those that are served here; or it is no harm.
+ */
+const unguarded: ReadonlySet<string> = new Set(
+  'captures challenge_secrets deliveries due_work idempotency_keys journal request_records sealed_cards searched_payments unanswered'.split(
+    ' ',
+  ),
+)
 
 test('nobody writes a row of who is forgotten, or has not come yet, into a table that is not left out for a reason', async () => {
   const [merchant, other] = [nextMerchant(), nextMerchant()]

@@ -118,9 +118,10 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         request.body = body
         serve(destination, request, incoming, outgoing, isTooLarge, started)
       }
-      Promise.resolve(turns.turn(networkOf(request.address), (bytes ?? 0) + request.query.length, destination.route?.cost))
-        .then(begin)
-        .catch(error => void failed(destination, request, error))
+      const weight = (bytes ?? 0) + request.query.length
+      const leave = turns.turn(networkOf(request.address), weight, destination.route?.cost ?? 1, begin)
+      // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
+      if (leave) outgoing.once('close', leave)
     })
   }
 

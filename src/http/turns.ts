@@ -11,17 +11,18 @@ const bytesForOne = 4096
 const isRoom = (weights: number, more: number): boolean => weights === 0 || weights + more <= atOnce
 
 export type FairTurns = {
-  /** Undefined when the turn has come already. `cost`: as much as so many, where there is more to do than to read a form. */
-  turn(network: string, bytes: number, cost?: number): Promise<void> | undefined
+  /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
+   * to read a form. `begin` must not throw. */
+  turn(network: string, bytes: number, cost: number, begin: () => void): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
   spent(network: string, bytes: number): void
 }
 
 export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
-  type Waiting = { readonly weight: number; go(): void }
+  type Waiting = { readonly weight: number; readonly begin: () => void }
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
-  const waiting = new Map<string, Waiting[]>()
+  const waiting = new Map<string, Set<Waiting>>()
   let isScheduled = false
 
   function schedule(): void {
@@ -35,30 +36,33 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
         addTo(owed, network, -Math.min(weight, atOnce))
       }
       for (const [network, line] of waiting) {
-        let weights = begun.get(network) ?? 0
-        let come = 0
-        while (come < line.length && isRoom(weights, line[come]!.weight)) weights += line[come++]!.weight
-        begun.set(network, weights)
-        for (const { go } of line.splice(0, come)) go()
-        if (line.length === 0) waiting.delete(network)
+        for (const one of line) {
+          const weights = begun.get(network) ?? 0
+          if (!isRoom(weights, one.weight)) break
+          begun.set(network, weights + one.weight)
+          line.delete(one)
+          one.begin()
+        }
+        if (line.size === 0) waiting.delete(network)
       }
       if (waiting.size + owed.size > 0) schedule()
     })
   }
 
-  function turn(network: string, bytes: number, cost = 1): Promise<void> | undefined {
+  function turn(network: string, bytes: number, cost: number, begin: () => void): (() => void) | undefined {
     const before = begun.get(network) ?? 0
     const weight = cost + bytes / bytesForOne
     const line = waiting.get(network)
     schedule()
     if (!line && isRoom(before, weight)) {
       begun.set(network, before + weight)
+      begin()
       return undefined
     }
-    return new Promise(go => {
-      if (line) line.push({ weight, go })
-      else waiting.set(network, [{ weight, go }])
-    })
+    const one = { weight, begin }
+    if (line) line.add(one)
+    else waiting.set(network, new Set([one]))
+    return () => void (line ?? waiting.get(network))?.delete(one)
   }
 
   return {

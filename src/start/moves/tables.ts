@@ -54,16 +54,6 @@ const reached: Readonly<Record<string, string>> = {
 /** Of these only a part goes. */
 const parts: Readonly<Record<string, string>> = { collected_captures: 'sequence is null', claimed_transactions: 'not contested' }
 
-/**
- * Everybody is kept from writing a row of a merchant who is not served here (migration 0071), but in these tables, where that would cost each payment as much again. Rows are written
- * there in one statement with such a row, behind one that is there, or by who looks for those that are served here; or it is no harm.
- */
-export const unguarded: ReadonlySet<string> = new Set(
-  'captures challenge_secrets deliveries due_work idempotency_keys journal request_records sealed_cards searched_payments unanswered'.split(
-    ' ',
-  ),
-)
-
 /** Others refer to these. */
 const first = ['entities', 'access_tokens', 'operator_cases', 'owed_files', 'slips', 'transfer_files']
 
