@@ -333,6 +333,15 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     } finally {
       await pool.query(`delete from entities where name = 'copied'`)
     }
+    // A database of the other mode is none of these, and nothing is read in it.
+    await pool.query(`update installation set mode = 'live'`)
+    try {
+      const { code, out } = await tollgate('cells', 'map', '--cells', cells.file)
+      assert.equal(code, 1, out)
+      assert.match(out, /^The cell three does not answer: This database belongs to live mode/m)
+    } finally {
+      await pool.query(`update installation set mode = 'sandbox'`)
+    }
     const again = await tollgate('cells', 'map', '--cells', cells.file)
     assert.equal(again.code, 0, again.out)
   })

@@ -74,6 +74,10 @@ describe('the cells file', () => {
       chmodSync(folder, 0o700)
     }
     assert.equal(readingOf(whole, {}, 0o644)().cells.length, 2)
+    // The file itself does not say in which mode it is looked at, and in none may others choose what is run.
+    const sandboxed = { ...whole, cells: [{ ...one, environment: { ...one.environment, MODE: 'sandbox' } }] }
+    assert.throws(readingOf(sandboxed, { MODE: 'live' }, 0o640), /^Error: MODE=live: --cells names .*, which others may read/)
+    assert.throws(readingOf(sandboxed, {}, 0o666), /^Error: --cells names .*, which others may change/)
   })
 
   it('gives each cell its settings, and never the database of whoever asks', () => {

@@ -15,6 +15,7 @@ import { operationNamed, operationPage } from '../src/pages/developers/reference
 import { developerRoutes } from '../src/pages/developers/routes.ts'
 import { sampleOf } from '../src/pages/developers/samples.ts'
 import type { OfficeParts } from '../src/pages/office/parts.ts'
+import { ownPath } from '../src/pages/office/route.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { decode } from './support/entities.ts'
@@ -244,6 +245,16 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     const short = await answer({ ...stranger, path, query: `a=${'b'.repeat(1000)}` }, {})
     assert.equal(new URL(short.headers!.Location!, 'http://x').searchParams.get('to'), `${path}?a=${'b'.repeat(1000)}`)
   }
+  // Nobody is led to a file, of which the audit would tell that he took it.
+  for (const path of [
+    '/office/payments.csv',
+    '/office/payments.csv/',
+    '/office/x/%2e%2e/payments.csv/.',
+    '/office/reports/a/b/file',
+    '/office/exports/a/file?x=1',
+  ])
+    assert.equal(ownPath(path), '/office', path)
+  for (const path of ['/office/payments?q=a.csv', '/office/profile']) assert.equal(ownPath(path), path)
   const page = operationPage(operationNamed('pay')!, 'https://pay.example', '2026-01-01', undefined).html
   assert.ok(page.includes('Bearer ACCESS_TOKEN') && page.includes('entityId=ENTITY_ID'))
   assert.doesNotMatch(page, /id="try"|5a11d0/)

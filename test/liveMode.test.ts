@@ -66,6 +66,7 @@ describe('live mode refuses by name', () => {
     ['no public address', () => ({ PUBLIC_URL: '' }), /PUBLIC_URL is required, and must begin with https/],
     ['a public address without TLS', () => ({ PUBLIC_URL: 'http://pay.example' }), /PUBLIC_URL is required/],
     ['everybody as a proxy', () => ({ TRUSTED_PROXY: '0.0.0.0/0' }), /TRUSTED_PROXY trusts 0\.0\.0\.0\/0/],
+    ['a network of three parts', () => ({ TRUSTED_PROXY: '10.0.0.0/8/0' }), /TRUSTED_PROXY must be addresses or networks/],
     ['half of the world as a proxy', () => ({ TRUSTED_PROXY: '10.0.0.1, 128.0.0.0/1' }), /TRUSTED_PROXY trusts 128\.0\.0\.0\/1/],
     ...[
       ['10.0.0.0/8', '11.0.0.0/8'],
@@ -139,6 +140,7 @@ describe('live mode refuses by name', () => {
         ['"--tls-key\\log=/dev/null"', 'writes out what is sent'],
         ['--tls_keylog /dev/null', 'writes out what is sent'],
         ['--trace-tls', 'writes out what is sent'],
+        ['--trace', 'writes out what is sent'],
         ['--use-env-proxy', 'sends what goes out through another server'],
         ['--trace-event-categories=node,node.http', 'writes out what is sent'],
         ['--tls-min-v1.0', 'weakens TLS'],
@@ -686,6 +688,15 @@ describe('a live gateway and its database', () => {
       const { code, out } = await commands.runIn(live, 'seed', path)
       assert.equal(code, 1)
       assert.match(out, sentence)
+    }
+    const path = seedFile({}, {}, 'open.json')
+    chmodSync(path, 0o644)
+    for (const words of [
+      ['seed', path],
+      ['token', 'create', '--entity', merchant, '--token-file', path],
+    ]) {
+      const { code, out } = await commands.runIn(live, ...words)
+      assert.match(`${code} ${out}`, /^1 MODE=live: .* others may read: set its mode to 0600\.\n$/)
     }
     assert.deepEqual(await contents(), before)
   })

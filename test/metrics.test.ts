@@ -11,7 +11,7 @@ import { systemClock } from '../src/platform/clock.ts'
 import { databaseLocks } from '../src/platform/database/locks.ts'
 import type { Log } from '../src/platform/log.ts'
 import { distribution, type Figure, gauge } from '../src/platform/metrics.ts'
-import { type FigureSource, reader, readFigure } from '../src/platform/scrape.ts'
+import { type FigureSource, reader, readFigure, serveMetrics } from '../src/platform/scrape.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { freePort } from './support/freePort.ts'
 import { eventually, testGateway } from './support/gateway.ts'
@@ -214,6 +214,17 @@ test('a source that fails or says nothing keeps no other from the metrics, and i
   assert.match(text, /^tollgate_metrics_left_out_total\{source="silent"\} 2$/m)
   assert.equal(asked, 1)
   assert.equal(told.length, 4)
+})
+
+test('whoever asks with a wrong token is told of, with the address', async () => {
+  const told: unknown[] = []
+  const log = { warn: (...words: unknown[]) => told.push(words) } as unknown as Log
+  const { port, stop } = await serveMetrics(async () => 'figures', log, { port: 0, host: '127.0.0.1', token: 'the token' })
+  const ask = async (token: string) =>
+    (await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status
+  assert.deepEqual([await ask('another'), await ask('the token')], [401, 200])
+  assert.deepEqual(told, [[{ status: 401, address: '127.0.0.1' }, 'a caller of the metrics was turned away']])
+  await stop()
 })
 
 test('a distribution counts each value in the first bound that holds it, and all above', () => {

@@ -171,6 +171,8 @@ test('a cursor is read in order, acknowledged by the next reading, and goes on w
   assert.equal((await read({ after: 'x' })).status, 400)
   assert.equal((await read({ wait: '6' })).status, 400)
   assert.equal((await gateway.post('/sandbox/notifications', { entityId: sandbox.entityId, name: 'random-0' })).status, 400)
+  const numbered = await gateway.post('/sandbox/notifications', { entityId: sandbox.entityId, name: 'of-374245455400126' })
+  assert.deepEqual(numbered.body.result.parameterErrors, [{ name: 'name', message: 'must hold no card number' }])
 })
 
 test('a merchant has so many cursors, and one more is refused by name', async () => {

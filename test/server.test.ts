@@ -80,6 +80,8 @@ function check({ status, body, head }: Answer, wanted: number, code: string): An
   for (const name of ['buildNumber', 'timestamp', 'ndc'])
     assert.equal(typeof body[name], 'string', `${name} of ${JSON.stringify(body)}`)
   assert.match(head, /\r\ncontent-type: application\/json;charset=UTF-8/i)
+  for (const line of ["content-security-policy: default-src 'none'; frame-ancestors 'none'", 'x-content-type-options: nosniff'])
+    assert.ok(head.toLowerCase().includes(`\r\n${line}\r\n`), head)
   return { status, body, head }
 }
 

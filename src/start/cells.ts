@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { OperatorError } from '../platform/errors.ts'
-import { othersMayRead, whoMayReplace } from '../platform/files.ts'
+import { whoGetsAt, whoMayReplace } from '../platform/files.ts'
 import { file, filled, filledListOf, mapOf, object, optional, read, readJsonFile, text, where } from '../platform/schema.ts'
 import type { Environment } from './config.ts'
 
@@ -58,9 +58,10 @@ export const cellsSchema = file({
 export function readCells(path: string, environment: Environment = process.env): Cells {
   const source = `The cells file ${path}`
   const { map, reload, cells } = read(cellsSchema, readJsonFile(path, source), source)
-  const isLive = cells.some(cell => environmentOf(cell, environment).MODE === 'live')
-  const who = othersMayRead(path) ? 'others may read: set its mode to 0600' : whoMayReplace(path)
-  if (isLive && who !== undefined) throw new OperatorError(`MODE=live: --cells names ${path}, which ${who}.`)
+  // It names a program, and what Node starts with: whoever changes it decides what is run here, in whatever mode.
+  const isLive = [environment, ...cells.map(cell => environmentOf(cell, environment))].some(({ MODE }) => MODE === 'live')
+  const who = isLive ? whoGetsAt(path) : whoMayReplace(path)
+  if (who !== undefined) throw new OperatorError(`${isLive ? 'MODE=live: ' : ''}--cells names ${path}, which ${who}.`)
   return { map: resolve(dirname(path), map), ...(reload && { reload: reload as [string, ...string[]] }), cells }
 }
 

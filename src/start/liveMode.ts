@@ -175,7 +175,7 @@ const writesOut = 'writes out what is sent and received'
 
 const nodeOptions: readonly (readonly [option: RegExp, why: string])[] = [
   [/^--(inspect|debug|report|heap-?snapshot|heap-prof|cpu-prof|diagnostic-dir|abort-on-uncaught)/, opensMemory],
-  [/^--(tls-keylog|trace-tls|trace-event)/, writesOut],
+  [/^--(tls-keylog|trace-tls|trace-event|trace$)/, writesOut],
   [/^--(tls-min-v1\.[01]|tls-cipher-list|openssl-(legacy|shared|config)|security-revert)/, weakensTls],
   [/^--insecure-http-parser/, 'lets requests be read in two ways'],
   [/^--use-env-proxy/, passesAddresses],

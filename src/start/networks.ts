@@ -15,8 +15,12 @@ export const networksOf = (text = ''): string[] =>
 
 /** An address of either family, or one with a number of bits. */
 export function isNetwork(text: string): boolean {
-  const [address, bits] = text.split('/') as [string, string | undefined]
-  return isIP(address) !== 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv6(address) ? 128 : 32)))
+  const [address, bits, ...more] = text.split('/') as [string, string | undefined]
+  return (
+    more.length === 0 &&
+    isIP(address) !== 0 &&
+    (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv6(address) ? 128 : 32)))
+  )
 }
 
 /** `fail` is told the rule, for each that is none. */

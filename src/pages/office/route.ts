@@ -144,6 +144,8 @@ function placed(
   { method, path, top, takesFiles, bodyMax, exact, usesUp, givesFile }: OfficePlace,
   answer: (request: UnreadRequest, named: PathValues, read: () => OfficeRequest) => Promise<Framed>,
 ): Route {
+  if (method === 'GET' && fileName.test(path) !== (givesFile === true))
+    throw new Error(`${path} is named as a file is, and gives none, or the other way round`)
   return {
     method,
     path: top ? path : `/office${path}`,
@@ -240,10 +242,16 @@ const askedFor = ({ path, query }: Pick<Request, 'path' | 'query'>): string => (
 const doorTo = (page: 'sign-in' | 'prove', to: string): HttpAnswer =>
   goTo(`/office/${page}?${new URLSearchParams({ to: ownPath(to) })}`)
 
+/** What a file is named by. The audit tells who took one: no door leads there, because whoever came to the door may have followed a link of others. */
+const fileName = /(?:\/file|\.csv)\/*$/
+
 /** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. So does what is long where it is named in an address:
  * a proxy that has no room for a head so large takes the gateway for a server that is down. */
 export const ownPath = (to: string | null): string =>
-  to !== null && new URLSearchParams({ to }).toString().length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to)
+  to !== null &&
+  new URLSearchParams({ to }).toString().length <= 2000 &&
+  /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) &&
+  !fileName.test(new URL(to, 'http://office').pathname)
     ? to
     : '/office'
 

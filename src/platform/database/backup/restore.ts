@@ -172,21 +172,23 @@ async function recover(
   })
   const { host, port, user: role, database } = server
   const pool = makePool({ host, port, user: role, database, ssl: false }, 1, () => {})
+  const over = new AbortController()
   try {
     const ended = server.exited.then(tail => {
       throw unreached(tail, to)
     })
-    await Promise.race([ended, promoted(pool)])
+    await Promise.race([ended, promoted(pool, over.signal)])
     await examine(pool)
   } finally {
+    over.abort()
     await pool.end()
     await server.stop()
     claim.release()
   }
 }
 
-async function promoted(pool: pg.Pool): Promise<void> {
-  for (;;) {
+async function promoted(pool: pg.Pool, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
     const { rows } = await pool.query<{ recovers: boolean }>('select pg_is_in_recovery() as recovers').catch(() => ({ rows: [] }))
     if (rows[0]?.recovers === false) return
     await systemClock.sleep(100)
