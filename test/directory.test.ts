@@ -13,6 +13,8 @@ describe('reading the directory again', () => {
   /** Readings that have begun; each waits until it is given its end. */
   let readings: { ends(name: string): void; fails(error: Error): void }[]
   let errors: Error[]
+  /** What waits for its time. */
+  let later: (() => void)[]
   const entity = (name: string) => ({
     id: 'psp',
     kind: 'psp',
@@ -40,7 +42,13 @@ describe('reading the directory again', () => {
       heard = notice
       return { stop: async () => {} }
     }
-    const clock = { ...systemClock, every: () => ({ cancel: () => {} }) }
+    later = []
+    const never = { cancel: () => {} }
+    const wait = (_: number, work: () => void) => {
+      later.push(work)
+      return never
+    }
+    const clock = { ...systemClock, every: () => never, after: wait }
     const database = { directory: { query }, listen } as unknown as Database
     directory = await openDirectory(database, testKeys, clock as unknown as typeof systemClock, error => errors.push(error))
     isOpen = true
@@ -88,10 +96,21 @@ describe('reading the directory again', () => {
       errors.map(({ message }) => message),
       ['first is gone', 'second is gone'],
     )
-    heard()
+    // What was heard is not said again.
+    assert.equal(later.length, 1)
+    later[0]!()
     await turnOfAll()
     readings[2]!.ends('back')
     await turnOfAll()
-    assert.equal(nameNow(), 'back')
+    assert.deepEqual([nameNow(), later.length], ['back', 1])
+  })
+
+  it('one that was closed reads nothing more', async () => {
+    heard()
+    await turnOfAll()
+    await directory.close()
+    readings[0]!.fails(new Error('it is gone'))
+    await turnOfAll()
+    assert.equal(later.length, 0)
   })
 })

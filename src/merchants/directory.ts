@@ -1,7 +1,7 @@
 // Who may act for whom, held in memory: entities by id, tokens by their keyed hash. Read again whenever the database says that it changed.
 
 import { hash } from 'node:crypto'
-import type { Clock } from '../platform/clock.ts'
+import type { Clock, Timer } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import { ServedElsewhere } from '../platform/database/elsewhere.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -114,6 +114,7 @@ export type Directory = {
 }
 
 const reloadSeconds = 30
+const retryMilliseconds = 1000
 
 export async function openDirectory(
   database: Database,
@@ -138,10 +139,18 @@ export async function openDirectory(
     return last
   }
   let told: unknown
+  let retry: Timer | undefined
+  let isClosed = false
   const safely = () => {
     reload().catch((error: Error) => {
       if (error !== told) onError(error)
       told = error
+      // Whoever said that something has changed says it once.
+      if (!isClosed)
+        retry ??= clock.after(retryMilliseconds, () => {
+          retry = undefined
+          safely()
+        })
     })
   }
   const timer = clock.every(reloadSeconds * 1000, safely)
@@ -217,7 +226,9 @@ export async function openDirectory(
     businessTime: merchantId => clock.real() + (contents.offsets.get(merchantId) ?? 0),
     reload,
     async close() {
+      isClosed = true
       timer.cancel()
+      retry?.cancel()
       await listening.stop()
     },
   }

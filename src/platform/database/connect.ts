@@ -92,7 +92,7 @@ const turnsWaiting = 200
 const ofMerchant = { most: sizes.chains.max - 1, waiting: 2000 }
 const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
-const heartbeatMilliseconds = 15_000
+const heartbeatMilliseconds = 3000
 
 /** `follower`: the database that follows this one, for readings of many payments; it is closed with it. `writer`: absent for what only reads. */
 export function connect(
