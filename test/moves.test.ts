@@ -47,7 +47,7 @@ import { manyCommands, project } from './support/process.ts'
 import { opened, startReceiver } from './support/receiver.ts'
 import { wireTo } from './support/wire.ts'
 
-const { merchants, nextMerchant } = cellMerchants(55)
+const { merchants, nextMerchant } = cellMerchants(56)
 
 let cells: TestCells
 before(async () => {
@@ -425,6 +425,34 @@ test('nobody writes a row of who is forgotten, or has not come yet, into a table
   // Of whom is served there it is only what lacks its other columns.
   for (const codes of await Promise.all([written(cells.one, other), written(cells.two, merchant)]))
     assert.deepEqual(codes, ['23502'])
+})
+
+test('a gateway that has not heard denies nothing: what it does not find may be in the other cell', async () => {
+  const merchant = nextMerchant()
+  const { pool } = cells.one.gateway
+  // It believes that the merchant is here, as one to which no news came; the database knows better.
+  const put = (here: boolean) =>
+    pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at, steps) values ($1, 'leaving', 'forgotten', $2, 'two', 1, now(), 1)
+       on conflict (merchant_id) do update set here = excluded.here`,
+      [merchant.id, here],
+    )
+  await put(false)
+  const asked = [`/v1/payments/${'e'.repeat(32)}`, `/v1/query/${'e'.repeat(32)}`, '/v1/query', `/v3/query/${'e'.repeat(32)}`]
+  const statuses = () =>
+    Promise.all(
+      asked.map(async path => {
+        const more = path.endsWith('y') ? '&merchantTransactionId=order-1' : ''
+        const { status } = await fetch(`${cells.one.gateway.baseUrl}${path}?entityId=${merchant.channelId}${more}`, {
+          headers: { Authorization: `Bearer ${merchant.token}` },
+        })
+        return status
+      }),
+    )
+  assert.deepEqual(await statuses(), [503, 503, 503, 503])
+  await put(true)
+  assert.deepEqual(await statuses(), [404, 400, 400, 400])
+  await pool.query('delete from merchant_moves where merchant_id = $1', [merchant.id])
 })
 
 test('two commands at once: one moves, the other one says so', async () => {

@@ -14,6 +14,7 @@ import { cardNumberRules } from '../../merchants/settings.ts'
 import { requestKey } from '../../payments/idempotency.ts'
 import type { PaymentRequest } from '../../payments/initial/pay.ts'
 import { makeSearches, type Searches } from '../../payments/read/search.ts'
+import { refuseElsewhere } from '../../platform/database/elsewhere.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
 import { type Authenticate, authenticator, type CalledForm, type Caller, channelOf, readCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
@@ -183,4 +184,15 @@ export function askedFor(paymentType: string | undefined, paymentBrand: string |
   if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && mayBeRepeated(paymentBrand))
     more.paymentBrand = paymentBrand
   return more
+}
+
+/** What is not found is not there only where its merchant is served: whoever has not heard of a move would deny what the other cell has, and a shop would pay again. */
+export async function notFound(
+  { parts }: Admission,
+  request: Request,
+  { entityId, merchantId }: Caller,
+  status: 400 | 404,
+): Promise<HttpAnswer> {
+  await refuseElsewhere(parts.database.work, merchantId)
+  return resultAnswer(parts, request, status, 'transactionNotFound', { entityId })
 }

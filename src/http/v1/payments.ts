@@ -13,7 +13,7 @@ import { type HttpAnswer, json, type Request, resultAnswer, saidAnswer } from '.
 import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
+import { type Admission, admit, admitRead, askedFor, identify, notFound, ruledChannel } from './admission.ts'
 
 /** A request that begins something by itself: a payment, or an authentication of a cardholder alone. */
 const begin =
@@ -80,9 +80,7 @@ export const getPayment =
         headers: { 'Retry-After': String(wait) },
       })
     const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
-    return payment
-      ? json(200, currentRecord(admission.parts, payment))
-      : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
+    return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 404)
   }
 
 export const getThreeDSecure =
@@ -90,11 +88,11 @@ export const getThreeDSecure =
   async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.read)
     if (!('caller' in admitted)) return admitted
-    const { entityId, merchantId } = admitted.caller
+    const { merchantId } = admitted.caller
     const found = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return found?.type === '3D'
       ? json(200, currentRecord(admission.parts, found))
-      : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
+      : notFound(admission, request, admitted.caller, 404)
   }
 
 export const queryOne =
@@ -102,11 +100,9 @@ export const queryOne =
   async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
-    const { entityId, merchantId } = admitted.caller
+    const { merchantId } = admitted.caller
     const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
-    return payment
-      ? json(200, currentRecord(admission.parts, payment))
-      : resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
+    return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 400)
   }
 
 export const resultCodes =

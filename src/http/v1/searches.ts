@@ -13,7 +13,7 @@ import { aged, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
 import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admitRead } from './admission.ts'
+import { type Admission, admitRead, notFound } from './admission.ts'
 
 /** Records that go out in one piece, with their length; more are streamed. */
 const onePieceBytes = 256 * 1024
@@ -52,7 +52,7 @@ export const v3One =
     const { token, entityId, merchantId } = admitted.caller
     const filter = filterOf(admission.parts, admitted.values)
     const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
-    if (!payment) return resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
+    if (!payment) return notFound(admission, request, admitted.caller, 400)
     if (admitted.values.get('includeLinkedTransactions') === 'true') {
       const chain = await admission.searches.chain(
         token.id,
@@ -101,13 +101,15 @@ const wrongQuery = (parts: HttpParts, request: Request, entityId: string, ...par
 
 /** The records of a page under their name, and the rest of the answer behind them. */
 async function pageAnswer(
-  { parts }: Admission,
+  admission: Admission,
   request: Request,
-  { entityId, token }: Caller,
+  caller: Caller,
   name: 'payments' | 'records',
   page: SearchPage | SearchRefusal,
   pages?: number | SearchRefusal,
 ): Promise<HttpAnswer> {
+  const { parts } = admission
+  const { entityId, token } = caller
   if (page === 'pageTooLarge')
     return resultAnswer(parts, request, 400, page, {
       entityId,
@@ -119,7 +121,7 @@ async function pageAnswer(
       tokenId: token.id,
       headers: { 'Retry-After': '5' },
     })
-  if (page.count === 0) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
+  if (page.count === 0) return notFound(admission, request, caller, 400)
   const more = pages === undefined ? {} : { pages: String(pages) }
   const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId, more })
   const records = inList(name, page.texts(), body)

@@ -32,6 +32,12 @@ export async function refuseWhileHeld(db: Pick<Connection, 'query'>, what: strin
     )
 }
 
+/** Throws ServedElsewhere for a merchant of whom a process that has not heard of a move finds nothing. */
+export async function refuseElsewhere(db: Pick<Connection, 'query'>, merchantId: string): Promise<void> {
+  if ((await findServedHere(db, [merchantId])).size === 0)
+    throw new ServedElsewhere(`the merchant ${merchantId} is served elsewhere`)
+}
+
 /** Of some merchants, those who are served here. */
 export async function findServedHere(
   db: Pick<Connection, 'query'>,
