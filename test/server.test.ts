@@ -278,7 +278,6 @@ describe('what is not well-formed', () => {
     ['no HTTP', 'hello\r\n\r\n'],
     ['TLS on a plain port', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['a method that nobody knows', missing.replace('GET', 'BREW')],
-    ['a tunnel', lines('CONNECT shop.example:443 HTTP/1.1', host)],
     ['a header without a colon', lines('GET / HTTP/1.1', host, 'nonsense')],
   ] as const) {
     it(`${name}: 400, and the connection ends`, async () => {

@@ -67,6 +67,8 @@ export type Connections = {
   letsGo(incoming: IncomingMessage): void
   /** Its body has come whole, and is kept until it begins. */
   waits(incoming: IncomingMessage, body: string): void
+  /** It stands in a line, which it leaves by this when its connection is closed. */
+  stands(incoming: IncomingMessage, leave: () => void): void
   /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
   begins(incoming: IncomingMessage): string | undefined
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
@@ -98,7 +100,7 @@ type OpenConnection = {
   endsBefore: number | undefined
 }
 
-type HeldRequest = { readonly outgoing: ServerResponse; kept: number; untaken: number; body?: string }
+type HeldRequest = { readonly outgoing: ServerResponse; kept: number; untaken: number; body?: string; leave?: () => void }
 
 /** What a head holds, its texts some bytes each besides their letters. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
@@ -208,8 +210,11 @@ export function watchConnections(
     const one = connections.get(socket)
     if (!one) return
     connections.delete(socket)
-    // Those who wait for their turn hold the connection.
-    for (const incoming of one.unfinished.keys()) answered(one, incoming)
+    // Those who wait for their turn hold the connection; and of an answer that waits for another one Node does not always say that it is over.
+    for (const [incoming, { outgoing }] of [...one.unfinished]) {
+      answered(one, incoming)
+      outgoing.destroy()
+    }
     networks.add(one.network, 'connections', -1)
     one.network.waiting.delete(one)
     one.network.owed.delete(one)
@@ -240,6 +245,7 @@ export function watchConnections(
     const asked = one.unfinished.get(incoming)
     if (!asked) return
     one.unfinished.delete(incoming)
+    asked.leave?.()
     networks.add(one.caller, 'unfinished', -1)
     hold(one, asked, 'kept', -asked.kept)
     hold(one, asked, 'untaken', -asked.untaken)
@@ -434,6 +440,11 @@ export function watchConnections(
       if (!one || !asked) return
       asked.body = body
       owes(one)
+    },
+    stands(incoming, leave) {
+      const asked = connections.get(incoming.socket)?.unfinished.get(incoming)
+      if (asked) asked.leave = leave
+      else leave()
     },
     begins(incoming) {
       const asked = connections.get(incoming.socket)?.unfinished.get(incoming)

@@ -123,7 +123,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       const weight = (bytes ?? 0) + request.query.length
       const leave = turns.turn(networkOf(request.address), weight, destination.route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
-      if (leave) outgoing.once('close', leave)
+      if (leave) connections.stands(incoming, leave)
     })
   }
 
@@ -324,8 +324,6 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   server.on('connection', options.tls ? connections.begun : connections.opened)
   server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
-  // We are no proxy: what would follow is for another.
-  server.on('connect', ({ socket }: IncomingMessage) => refuseUnread(socket, 400, 'malformedRequest'))
   server.on('clientError', ({ code }: Error & { code?: string }, socket: Socket) => {
     if (code === 'HPE_HEADER_OVERFLOW') refuseUnread(socket, 431, 'headersTooLarge')
     else refuseUnread(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, 'malformedRequest')
