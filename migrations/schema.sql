@@ -29,11 +29,16 @@ AS $function$
 declare
   owner uuid;
 begin
-  if tg_argv[0] = 'owner_id' then owner := new.owner_id; else owner := new.merchant_id; end if;
-  if exists (select from merchant_moves where merchant_id = owner and not here and state <> 'frozen')
+  if tg_op <> 'DELETE' and tg_argv[0] = 'owner_id' then owner := new.owner_id;
+  elsif tg_op <> 'DELETE' then owner := new.merchant_id;
+  elsif tg_argv[0] = 'owner_id' then owner := old.owner_id;
+  else owner := old.merchant_id;
+  end if;
+  if exists (select from merchant_moves where merchant_id = owner and not here and state <> 'frozen' and put_back_at is null)
      and nullif(current_setting('tollgate.forgets', true), '')::uuid is distinct from owner then
     raise exception using errcode = 'TG503', message = 'the merchant ' || replace(owner::text, '-', '') || ' is served elsewhere';
   end if;
+  if tg_op = 'DELETE' then return old; end if;
   return new;
 end
 $function$;
@@ -1157,7 +1162,7 @@ alter table staff_links add constraint staff_links_staff_id_fkey FOREIGN KEY (st
 
 alter table staff_sessions add constraint staff_sessions_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.access_tokens FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.access_tokens FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
 CREATE TRIGGER left_behind BEFORE INSERT ON public.answers FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
@@ -1165,60 +1170,62 @@ CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit F
 
 CREATE TRIGGER audit_head_stays BEFORE DELETE OR TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.case_notes FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.case_notes FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.chargeback_lines FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.chargeback_lines FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.checkout_attempts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.checkout_attempts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.checkouts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.checkouts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.claimed_transactions FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.claimed_transactions FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.collected_captures FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.collected_captures FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.continuations FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.continuations FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
 CREATE TRIGGER deliveries_wake AFTER UPDATE ON public.deliveries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION wake_deliveries();
 
 CREATE TRIGGER left_behind BEFORE INSERT ON public.delivery_attempts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.endpoints FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT ON public.due_work FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.entities FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.endpoints FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.entities FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
 CREATE TRIGGER left_behind BEFORE INSERT ON public.events FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.late_approvals FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.late_approvals FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.operator_cases FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.operator_cases FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.owed_files FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.owed_files FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
 
 CREATE TRIGGER left_behind BEFORE INSERT ON public.payments FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.pending_answers FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.pending_answers FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.receipts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.receipts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.redirects FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.redirects FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.refund_transfers FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.refund_transfers FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.registrations FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.registrations FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.report_schedules FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.report_schedules FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.risk_attempts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.risk_attempts FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.risk_entries FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.risk_entries FOR EACH ROW EXECUTE FUNCTION refuse_left('owner_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.settled_bookings FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.settled_bookings FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.slip_orders FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.slip_orders FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.slips FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.slips FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.staff_orders FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.staff_orders FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
 
-CREATE TRIGGER left_behind BEFORE INSERT ON public.taken_back FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');
+CREATE TRIGGER left_behind BEFORE INSERT OR DELETE OR UPDATE ON public.taken_back FOR EACH ROW EXECUTE FUNCTION refuse_left('merchant_id');

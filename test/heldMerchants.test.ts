@@ -11,7 +11,7 @@ import type { DueItem } from '../src/platform/due/store.ts'
 import { returnText } from '../src/sandbox/slipBank/returnText.ts'
 import { dueHandlers } from '../src/start/assemble.ts'
 import { holdMerchants, releaseMerchants } from '../src/start/moves/putBack.ts'
-import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { holdWhen, sideOf } from './support/movingCells.ts'
 import { openDesk, places } from './support/slipDesk.ts'
 
@@ -51,6 +51,16 @@ test('no file is read, and what belongs to no merchant waits', async () => {
   assert.deepEqual(settled, [])
   await releaseMerchants(work, [sandbox.merchantId])
   assert.equal(await areHeld(work), false)
+})
+
+test('what was begun before ends: an answer is stored, and told', async () => {
+  const { work } = side.database
+  const under = 'select from unanswered where merchant_id = $1'
+  const slow = gateway.pay({ 'customParameters[simulateDelay]': '2000' })
+  await eventually(async () => (await gateway.pool.query(under, [sandbox.merchantId])).rowCount === 1, 'it is under way')
+  await holdMerchants(work, Date.now(), [sandbox.merchantId])
+  assert.equal((await slow).body.result.code, '000.100.110')
+  await releaseMerchants(work, [sandbox.merchantId])
 })
 
 test('a return whose merchants come to be held while it is read says nothing of them, and goes on when they are served again', async () => {

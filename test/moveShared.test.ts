@@ -20,15 +20,15 @@ import {
   twoCells,
 } from './support/movingCells.ts'
 
-const { merchants, nextMerchant } = cellMerchants(18)
+const { merchants, nextMerchant } = cellMerchants(22)
 let cells: TestCells
 before(async () => {
   cells = await twoCells(merchants)
 })
 after(() => cells.stop())
 
-const seed = ({ side }: TestCell, given: Seed) =>
-  applySeed(side.database.work, testKeys, systemClock, systemRandom, given, { by: side.by })
+const seed = ({ side }: TestCell, given: Seed, elsewhere: ReadonlySet<string> = new Set()) =>
+  applySeed(side.database.work, testKeys, systemClock, systemRandom, given, { by: side.by, elsewhere })
 const known = { psp: seedOf([]).psp, divisions: [] }
 const tokenFor = (name: string, ...of: readonly CellMerchant[]) => ({
   label: name,
@@ -98,25 +98,53 @@ test('two rows of a credential that are one in the other cell end it there when 
 test('a token that a seed keeps from the merchant on its way does not act for it there, nor when it comes back', async () => {
   const { one, two } = cells
   const [first, second] = [nextMerchant(), nextMerchant()]
-  const narrow = (...of: readonly CellMerchant[]) => ({ ...known, tokens: [tokenFor('narrowed', ...of)] })
-  await seed(one, narrow(first, second))
-  const { token } = tokenFor('narrowed')
-  const said = async (cell: TestCell, who: CellMerchant) => (await payIn(cell, { ...who, token })).status
-  await eventually(async () => (await said(one, first)) === 200, 'it acts for both')
+  const division = '5a11d0000000000000000000000000d1'
+  const given = (...rows: readonly (readonly [string, readonly string[]])[]) => ({
+    ...known,
+    tokens: rows.map(([name, entities]) => ({ ...tokenFor(name), entities: [...entities] })),
+  })
+  const before = given(['whole', [first.id, second.id]], ['partly', [first.id, second.id]], ['above', [division]])
+  const after = given(['whole', [second.id]], ['partly', [first.channelId, second.id]], ['above', [second.id]])
+  const said = (cell: TestCell, who: CellMerchant, name: string) =>
+    payIn(cell, { ...who, token: tokenFor(name).token }).then(({ status }) => status)
+  const acts = async (cell: TestCell) =>
+    Promise.all(['whole', 'partly', 'above'].map(async name => (await labelled(cell, name)).map(row => [...row.entities].sort())))
+  const narrowed = [[[second.id]], [[first.channelId, second.id].sort()], [[second.id]]]
+  await seed(one, before)
+  await eventually(async () => (await said(one, first, 'whole')) === 200, 'it acts for both')
   const seeded: Promise<unknown>[] = []
-  const tell = (step: MoveStep) => void (step === 'begun' && seeded.push(seed(one, narrow(second))))
+  const tell = (step: MoveStep) => void (step === 'begun' && seeded.push(seed(one, after)))
   await moveMerchant(moveParts(cells, first, { tell }))
   await Promise.all(seeded)
   await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
-  assert.deepEqual(
-    (await labelled(two, 'narrowed')).map(({ entities }) => entities),
-    [[second.id]],
-  )
-  assert.equal(await said(two, first), 403)
+  assert.deepEqual([await said(two, first, 'whole'), await said(two, first, 'partly')], [403, 200])
+  assert.deepEqual((await acts(two))[1], narrowed[1], 'others are not there: nothing of them acts here')
+  // What stands there from before is what it is where the merchant comes from.
   await forgetMerchant(one.side, two.side, first.id)
+  await one.gateway.pool.query(`update access_tokens set entities = $1 where label = any ('{whole,partly,above}')`, [
+    [first.id, second.id],
+  ])
   await moveMerchant(moveParts(cells, first, { source: two.side, target: one.side }))
   await eventually(async () => (await payIn(one, first)).status === 200, 'it is back')
-  assert.deepEqual([await said(one, first), await said(one, second)], [403, 200])
+  assert.deepEqual((await acts(one))[1], narrowed[1])
+  assert.deepEqual(
+    [await said(one, first, 'partly'), await said(one, second, 'whole'), await said(one, second, 'above')],
+    [200, 200, 200],
+  )
+})
+
+test('a seed over all cells takes from a token where it is known, also what it acts for nobody else there', async () => {
+  const { one, two } = cells
+  const [first, second] = [nextMerchant(), nextMerchant()]
+  await seed(one, { ...known, tokens: [tokenFor('over-cells', first, second)] })
+  await moveMerchant(moveParts(cells, first))
+  const { token } = tokenFor('over-cells')
+  const said = async (cell: TestCell, who: CellMerchant) => (await payIn(cell, { ...who, token })).status
+  await eventually(async () => (await said(two, first)) === 200, 'it acts there')
+  const narrow = { ...known, tokens: [tokenFor('over-cells', second), tokenFor('of nobody there', second)] }
+  await seed(two, narrow, new Set([second.id]))
+  await eventually(async () => (await said(two, first)) === 403, 'it does not any more')
+  assert.deepEqual([(await labelled(two, 'of nobody there')).length, await said(one, second)], [0, 200])
 })
 
 test('so is one that a seed gave another id in each cell, as far as a proxy knows it; whether it acts for others already or not', async () => {

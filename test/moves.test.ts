@@ -14,8 +14,10 @@ import { checkNotifications } from '../src/notifications/deliveries/check.ts'
 import { countDeliveries } from '../src/notifications/deliveries/store.ts'
 import { openCase } from '../src/payments/cases/cases.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
+import { findContinuation, takeContinuation } from '../src/payments/redirects/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
+import { isElsewhere } from '../src/platform/database/elsewhere.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { sweep } from '../src/platform/retention/erase.ts'
 import { channelRefusal } from '../src/start/channelRefusal.ts'
@@ -47,7 +49,7 @@ import { manyCommands, project } from './support/process.ts'
 import { opened, startReceiver } from './support/receiver.ts'
 import { wireTo } from './support/wire.ts'
 
-const { merchants, nextMerchant } = cellMerchants(56)
+const { merchants, nextMerchant } = cellMerchants(58)
 
 let cells: TestCells
 before(async () => {
@@ -394,7 +396,7 @@ test('an answer that comes when its merchant is forgotten is not stored, and nob
  * who looks for those that are served here; or it is no harm.
  */
 const unguarded: ReadonlySet<string> = new Set(
-  'captures challenge_secrets deliveries due_work idempotency_keys journal request_records sealed_cards searched_payments unanswered'.split(
+  'captures challenge_secrets deliveries idempotency_keys journal request_records sealed_cards searched_payments unanswered'.split(
     ' ',
   ),
 )
@@ -453,6 +455,54 @@ test('a gateway that has not heard denies nothing: what it does not find may be 
   await put(true)
   assert.deepEqual(await statuses(), [404, 400, 400, 400])
   await pool.query('delete from merchant_moves where merchant_id = $1', [merchant.id])
+})
+
+test('what somebody changes where a merchant is on its way to is refused, for it would not last', async () => {
+  const merchant = nextMerchant()
+  await moveMerchant(moveParts(cells, merchant))
+  await forgetMerchant(cells.one.side, cells.two.side, merchant.id)
+  const changes = [
+    `update access_tokens set revoked_at = now() where merchant_id = $1`,
+    `update entities set settings = '{}' where merchant_id = $1`,
+    `delete from access_tokens where merchant_id = $1`,
+  ]
+  const ended: Promise<string>[] = []
+  const tell = (step: MoveStep) => {
+    if (step !== 'copied') return
+    for (const text of changes)
+      ended.push(
+        cells.one.gateway.pool.query(text, [merchant.id]).then(
+          ({ rowCount }) => `${rowCount} rows`,
+          ({ code }) => code,
+        ),
+      )
+  }
+  const back = { source: cells.two.side, target: cells.one.side, tell }
+  await moveMerchant(moveParts(cells, merchant, back))
+  assert.deepEqual([...new Set(await Promise.all(ended))], ['TG503'])
+  await eventually(async () => (await payIn(cells.one, merchant)).status === 200, 'it is back')
+})
+
+test('a shopper who comes back to a cell that has not got its merchant yet is not taken further there', async () => {
+  const merchant = nextMerchant()
+  const { body } = await payIn(cells.one, merchant, {
+    ...{ 'card.number': '4200000000000018', 'customParameters[3DS2_enrolled]': 'true' },
+    shopperResultUrl: 'https://shop.example/',
+  })
+  assert.equal(body.result.code, '000.200.000')
+  const { work } = cells.two.side.database
+  const steps: Promise<string>[] = []
+  const tell = (name: MoveStep) => {
+    if (name === 'copied')
+      steps.push(
+        findContinuation(work, merchant.id, body.id)
+          .then(found => takeContinuation(work, merchant.id, body.id, 'stale', found!.step, Date.now(), Date.now(), false, ''))
+          .then(String, (error: Error) => (isElsewhere(error) ? 'elsewhere' : error.message)),
+      )
+  }
+  await moveMerchant(moveParts(cells, merchant, { tell }))
+  assert.deepEqual([...new Set(await Promise.all(steps))], ['elsewhere'])
+  assert.ok(await findContinuation(work, merchant.id, body.id), 'it stands where it was')
 })
 
 test('two commands at once: one moves, the other one says so', async () => {

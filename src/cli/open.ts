@@ -12,6 +12,7 @@ import { type Directory, openDirectory } from '../merchants/directory.ts'
 import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
 import { type Connection, connect, type Database, inTransaction, limited, makePool } from '../platform/database/connect.ts'
+import { isElsewhere } from '../platform/database/elsewhere.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt, refuseReporting } from '../platform/database/following.ts'
@@ -197,7 +198,9 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    process.stderr.write(`${errorText(error)}\n`)
+    // What the database says of a merchant, where nothing has asked before.
+    const isAway = isElsewhere(error) && !(error instanceof OperatorError)
+    process.stderr.write(isAway ? `${(error as Error).message}: nothing was changed there.\n` : `${errorText(error)}\n`)
     process.exitCode = error instanceof WrongUse ? 2 : 1
   }
 }

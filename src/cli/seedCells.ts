@@ -74,7 +74,11 @@ export async function seedOverCells(file: string, cellsFile: string, newIn: stri
     for (const { cell, parts } of opened) {
       const { database, keys, clock, random, by, channelRefusal: refusal } = parts
       const elsewhere = new Set([...homes].flatMap(([id, home]) => (home === cell.name ? [] : [id])))
-      const own = seedWhere(seed, id => (homes.get(id) ?? cell.name) === cell.name)
+      const own = seedWhere(
+        seed,
+        id => (homes.get(id) ?? cell.name) === cell.name,
+        () => true, // it is looked for where it is applied
+      )
       const applied = await applySeed(database.work, keys, clock, random, own, { by, refusal, elsewhere })
       process.stdout.write(`${cell.name}: ${appliedText(applied)}\n`)
       if (applied.left.length > 0) process.exitCode = 1

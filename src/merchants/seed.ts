@@ -166,7 +166,11 @@ export async function applySeed(
     const all = entitiesOf(seed)
     const gone = all.filter(({ merchantId }) => merchantId !== null && away.has(merchantId))
     const others = new Set([...elsewhere, ...gone.map(({ id }) => id)])
-    const { tokens: given, ...here } = seedWhere(seed, id => !others.has(id))
+    const served = (await readTokens(db)).filter(({ merchantId }) => merchantId === null || !away.has(merchantId))
+    const hashesThere = new Set(served.map(({ hash }) => hash.toString('hex')))
+    const isKnown = (token: SeedToken) =>
+      keyedHashes(keys, 'token', sentFor(token)).some(hash => hashesThere.has(hash.toString('hex')))
+    const { tokens: given, ...here } = seedWhere(seed, id => !others.has(id), isKnown)
     const entities = entitiesOf(here)
     const tokens = given.map(({ label, entities, ...token }) => {
       const sent = sentFor(token)
@@ -238,9 +242,9 @@ export async function applySeed(
 
 /**
  * What of a seed goes where these merchants and channels are. A token stands there with all that it acts for, its own first: a gateway must know that one channel of
- * its cell is not the only one that can be meant. Its name is the same everywhere.
+ * its cell is not the only one that can be meant. Its name is the same everywhere. One that is known there goes there too, whatever it acts for: it may act for less now.
  */
-export function seedWhere(seed: Seed, isHere: (id: string) => boolean) {
+export function seedWhere(seed: Seed, isHere: (id: string) => boolean, isKnown: (token: SeedToken) => boolean) {
   return {
     ...seed,
     divisions: (seed.divisions ?? []).map(({ merchants = [], ...division }) => ({
@@ -249,7 +253,7 @@ export function seedWhere(seed: Seed, isHere: (id: string) => boolean) {
     })),
     tokens: (seed.tokens ?? [])
       .map((token, at) => ({ ...token, label: token.label ?? `token ${at + 1}` }))
-      .filter(({ entities }) => entities.some(isHere))
+      .filter(token => token.entities.some(isHere) || isKnown(token))
       .map(token => ({ ...token, entities: [...token.entities].sort((a, b) => Number(isHere(b)) - Number(isHere(a))) })),
   }
 }

@@ -29,15 +29,22 @@ export type AroundCopied = { readonly differing: number; readonly unsure: readon
  * Copies what the merchant has together with others. A token that is revoked meanwhile is revoked after this in both cells, or is found revoked: whoever
  * revokes it waits until it is there.
  */
-export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<AroundCopied> {
+export async function copyAround(
+  { source, target, merchantId }: MoveEnds,
+  move: Move,
+  when: 'in use' | 'behind the fence',
+): Promise<AroundCopied> {
   const names = await namesAround(source, merchantId)
   try {
     await bringKeys(source, target)
     return await inTransaction(source.database.work, from =>
       inTransaction(target.database.work, async to => {
         await takeTurn(from, to)
-        const differing = await writeAround(to, move, await readAround(from, ...names))
-        await narrowTokens(from, to, names[1])
+        const around = await readAround(from, ...names)
+        // Tokens go last: what a seed takes from one while the merchant is in use would stay there.
+        const isLast = when === 'behind the fence'
+        const { differing, alone } = await writeAround(to, move, isLast ? around : { ...around, tokens: '[]' })
+        if (isLast) await settleTokens(from, to, [...names[1], ...alone])
         await announceChange(to)
         const tokens = await readTokens(to, { entities: names.flat() })
         const now = target.clock.real()
@@ -107,9 +114,13 @@ async function readAround(db: Connection, above: readonly string[], own: readonl
 
 /**
  * What is there already stays as it is, but that a token acts for the entities of both cells, and one that was revoked is revoked here too. Lists for the risk check
- * of whom no other merchant of this cell belongs to become the same. Returns how many entries of others are not.
+ * of whom no other merchant of this cell belongs to become the same. Returns how many entries of others are not, and the entities above that are of this merchant alone.
  */
-async function writeAround(db: Connection, move: Move, { entities, tokens, risk }: Around): Promise<number> {
+async function writeAround(
+  db: Connection,
+  move: Move,
+  { entities, tokens, risk }: Around,
+): Promise<{ readonly differing: number; readonly alone: readonly string[] }> {
   await holdMove(db, move, 'arriving')
   await lockTree(db)
   await db.query('insert into entities select * from json_populate_recordset(null::entities, $1) on conflict do nothing', [
@@ -157,33 +168,33 @@ async function writeAround(db: Connection, move: Move, { entities, tokens, risk 
        from ((table given except table here) union all (table here except table given)) differing`,
     [risk, known.map(({ id }) => id)],
   )
-  return rows[0]!.count
+  return { differing: rows[0]!.count, alone }
 }
 
 /** It may stand here under another lookup key than there, with which it came last: its id is the same where a move brought it, and what a proxy knows it by always. */
 const isSameToken = '(here.token_hash = g.token_hash or here.id = g.id or here.route_hash = g.route_hash)'
 
 /**
- * A token that a seed has kept from the merchant since it was copied does not act for it there either: as long as the merchant is here, that is said here. Of several rows of
- * one credential each says for whom it acts.
+ * Of what is served here alone, the merchant with all below it and what is above no other one, a token acts there for as much as here: a row that stood there before may say more, from
+ * a move that was given up or from when the merchant was there. Of several rows of one credential each says for whom it acts.
  */
-async function narrowTokens(from: Connection, to: Connection, own: readonly string[]): Promise<void> {
+async function settleTokens(from: Connection, to: Connection, names: readonly string[]): Promise<void> {
   const { rows } = await to.query<{ tokens: string }>(
     `select coalesce(json_agg(t), '[]')::text as tokens from access_tokens t where merchant_id is null and entities && $1::uuid[]`,
-    [own],
+    [names],
   )
+  const given = 'json_populate_recordset(null::access_tokens, $1) g'
   const { rows: ours } = await from.query<{ tokens: string }>(
-    `with ours as (select here.* from access_tokens here
-        where exists (select from json_populate_recordset(null::access_tokens, $1) g where ${isSameToken}) for share)
+    `with ours as (select here.* from access_tokens here where exists (select from ${given} where ${isSameToken}) for share)
      select coalesce(json_agg(t), '[]')::text as tokens from ours t`,
     [rows[0]!.tokens],
   )
-  const given = 'select from json_populate_recordset(null::access_tokens, $1) g'
   await to.query(
-    `update access_tokens here set entities = array(select one from unnest(here.entities) one where one <> all ($2::uuid[]) order by 1)
-      where merchant_id is null and entities && $2::uuid[] and exists (${given} where ${isSameToken})
-        and not exists (${given} where ${isSameToken} and g.entities && $2::uuid[])`,
-    [ours[0]!.tokens, own],
+    `update access_tokens here set entities = array(
+         select one from unnest(here.entities) one where one <> all ($2::uuid[])
+          union select one from ${given}, unnest(g.entities) one where ${isSameToken} and one = any ($2::uuid[]) order by 1)
+      where merchant_id is null and entities && $2::uuid[] and exists (select from ${given} where ${isSameToken})`,
+    [ours[0]!.tokens, names],
   )
 }
 

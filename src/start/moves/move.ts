@@ -90,7 +90,7 @@ export const moveMerchant = (parts: MoveParts): Promise<FinishedMove> =>
   inPlace(parts, async () => {
     const { source, target, merchantId, tell, flip } = parts
     const move = await begin(parts)
-    if (move.here) await copyAround(parts, move)
+    if (move.here) await copyAround(parts, move, 'in use')
     tell('begun', `The merchant ${merchantId} goes from ${source.name} to ${target.name}.`)
     let frozenAt: number | undefined
     if (move.state !== 'moved' && !(await isThere(parts))) {
@@ -296,7 +296,7 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   const taken = await accountsTaken(source, parts.target, merchantId)
   if (taken.length > 0) throw new OperatorError(taken.join('\n'))
   const { written, counted } = await copyAll(parts, tables, move, true)
-  const { differing, unsure } = await copyAround(parts, move)
+  const { differing, unsure } = await copyAround(parts, move, 'behind the fence')
   const reasons = [
     ...(await reasonsToStay(database.work, merchantId)),
     ...(await groupsThatDiffer(source, parts.target, merchantId)),
