@@ -26,7 +26,9 @@ import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
+import { sizes } from '../src/platform/database/connect.ts'
 import { lookTogether } from '../src/platform/look.ts'
+import { networksAround } from '../src/platform/network.ts'
 import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
 import { eventually, type TestGateway, testGateway, visa } from './support/gateway.ts'
@@ -698,6 +700,30 @@ it('callers of IPv4 are as many networks, however the socket that they came to w
   connections.stop()
 })
 
+it('pages that wait for the database keep neither payments nor readiness waiting', async () => {
+  const gateway = await testGateway()
+  const client = await gateway.pool.connect()
+  try {
+    const away = {
+      shopperResultUrl: 'https://shop.example/',
+      'card.number': '4200000000000018',
+      'customParameters[3DS2_enrolled]': 'true',
+    }
+    const made = await Promise.all(Array.from({ length: 24 }, () => gateway.pay(away)))
+    await client.query('begin; lock table continuations in access exclusive mode')
+    const pages = made.map(({ body }) => fetch(body.redirect.url))
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await eventually(async () => (await gateway.pool.query(waits)).rowCount! >= sizes.pages.max, 'they wait')
+    assert.equal((await gateway.pay()).status, 200)
+    assert.equal((await fetch(`${gateway.baseUrl}/health/ready`)).status, 200)
+    await client.query('rollback')
+    assert.ok((await Promise.all(pages)).every(({ status }) => status < 500))
+  } finally {
+    client.release()
+    await gateway.stop()
+  }
+})
+
 describe('requests under way without a token', () => {
   it('are limited for a network, and for no other; one that is answered makes room', async () => {
     const waiting: (() => void)[] = []
@@ -733,7 +759,12 @@ describe('requests under way without a token', () => {
     const other = ask('2001:db8:0:1::1')
     for (const done of crowd[0]!.request.whenAnswered) done()
     const next = ask('2001:db8::1')
+    // A household has twice as many, in however many networks.
+    const household = Array.from({ length: 2 * networkRequestsMost }, (_, at) => ask(`2001:db8:5:${(at % 4).toString(16)}::1`))
+    assert.equal((await ask('2001:db8:5:4::1').answer).status, 429)
+    assert.equal(waiting.length, 3 * networkRequestsMost + 2)
     for (const go of waiting) go()
+    await Promise.all(household.map(({ answer }) => answer))
     assert.deepEqual(await Promise.all([other, next].map(async ({ answer }) => (await answer).status)), [200, 200])
   })
 })
@@ -742,7 +773,7 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   const turns: (() => void)[] = []
   const { turn, spent } = fairTurns(go => turns.push(go))
   const begun: string[] = []
-  const begin = (network: string, bytes = 0, cost = 1) => turn(network, bytes, cost, () => begun.push(network))
+  const begin = (network: string, bytes = 0, cost = 1) => turn([network], bytes, cost, () => begun.push(network))
   const settled = () => new Promise(resolve => setImmediate(resolve))
   const next = async () => {
     const before = begun.length
@@ -780,8 +811,8 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   await settled()
   assert.deepEqual([begun.length, await next(), await next(), await next()], [232, 16, 8, 0])
   // A long answer is as much of the turns to come, of its network alone; a short one is nothing.
-  spent('costly', 100 * 4096)
-  spent('crowd', 4000)
+  spent(['costly'], 100 * 4096)
+  spent(['crowd'], 4000)
   for (const network of ['costly', 'crowd', 'costly']) begin(network)
   await settled()
   assert.deepEqual(begun.slice(-3), ['costly', 'crowd', 'costly'], 'this turn has begun')
@@ -798,6 +829,31 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   begin('gone')
   assert.deepEqual([await next(), await next()], [11, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
+})
+
+it('those of a wide network have twice and four times as many turns together, and take turns among themselves', () => {
+  const turns: (() => void)[] = []
+  const { turn, spent } = fairTurns(go => turns.push(go))
+  const begun: string[] = []
+  const begin = (address: string) => turn(networksAround(address), 0, 1, () => begun.push(address))
+  const household = Array.from({ length: 4 }, (_, at) => `2001:db8:0:${at}::1`)
+  for (let times = 0; times < 64; times++) for (const address of household) begin(address)
+  assert.equal(begun.length, 128)
+  begin('2001:db8:1::1')
+  begin('192.0.2.7')
+  assert.equal(begun.length, 130, 'others have their own')
+  turns.shift()!()
+  assert.equal(begun.length, 258)
+  const last = begun.slice(-128)
+  assert.ok(household.every(address => last.includes(address) || begun.filter(one => one === address).length === 64))
+  // Of a long answer the wide network pays too.
+  spent(networksAround(household[0]!), 64 * 4096 * 2)
+  turns.shift()!()
+  const before = begun.length
+  begin(household[1]!)
+  assert.equal(begun.length, before, 'its turns are spent')
+  begin('192.0.2.7')
+  assert.equal(begun.length, before + 1)
 })
 
 it('whoever has gone stands in no line', async () => {

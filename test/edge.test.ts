@@ -254,6 +254,27 @@ describe('what one connection can cost', () => {
     assert.equal(got.split('HTTP/1.1 200 OK').length - 1, unfinishedMost)
   })
 
+  it('what still comes of a body that is too large is taken in: a reset would be taken for a server that is down', async () => {
+    // As a proxy, which goes on sending when it has heard the end.
+    const socket = connect({ port: Number(new URL(gateway.baseUrl).port), host: '127.0.0.1', allowHalfOpen: true })
+    let failure: Error | undefined
+    let seen = ''
+    socket.on('error', error => {
+      failure = error
+    })
+    socket.on('data', bytes => {
+      seen += bytes
+    })
+    const length = 4 * 1024 * 1024
+    socket.write(lines('POST /r/return/x HTTP/1.1', host, `Content-Length: ${length}`))
+    const piece = Buffer.alloc(64 * 1024, 'a')
+    for (let sent = 0; sent < length; sent += piece.length) await new Promise<void>(taken => socket.write(piece, () => taken()))
+    socket.end()
+    await ended(socket)
+    assert.equal(failure, undefined)
+    assert.match(seen, /^HTTP\/1\.1 413 /)
+  })
+
   it('the last request that a connection may ask is answered, and what comes behind it is not', async () => {
     const live = lines('GET /health/live HTTP/1.1', host)
     const socket = (await open()).setEncoding('latin1')

@@ -320,6 +320,7 @@ export function watchConnections(
   }
 
   function drop(socket: Socket): void {
+    stopParsing(socket) // before it is destroyed, with what it is owed: afterwards nobody finds its parser
     forget(socket)
     endParsing(socket)
   }
@@ -364,6 +365,8 @@ export function watchConnections(
 
   function closeSoon(socket: Socket): void {
     stopParsing(socket)
+    // What still comes is taken in: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
+    socket.destroySoon = () => socket.end()
     const one = connections.get(socket)
     if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
     else socket.destroy()
@@ -392,7 +395,7 @@ export function watchConnections(
     },
     asked(incoming, outgoing, caller) {
       const { socket } = incoming
-      const one = connections.get(socket) ?? opened(socket)
+      const one = connections.get(socket) ?? (socket.destroyed ? undefined : opened(socket))
       if (!one || one.endsBefore !== undefined) return false
       const isBehind = one.unfinished.size > 0
       if (isBehind && !isWithin(pipelinedMost, pipelined, circleNames(one.network))) return tooMuch(one)

@@ -2,7 +2,7 @@
 // path takes.
 
 import { notBuilt } from '../contract/notBuilt.ts'
-import { networkOf } from '../platform/network.ts'
+import { networkShare, networksAround } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
@@ -96,7 +96,8 @@ function answerOf(
   request: Request,
   named: PathValues,
 ): HttpAnswer | Promise<HttpAnswer> {
-  if (route.callers !== 'token' && !underWay(request, networkOf(request.address), networkRequestsMost))
+  const isWithin = (network: string) => underWay(request, network, networkRequestsMost * networkShare(network))
+  if (route.callers !== 'token' && !networksAround(request.address).every(isWithin))
     return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))

@@ -11,7 +11,7 @@ import { isElsewhere } from '../platform/database/elsewhere.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
 import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
-import { networkOf } from '../platform/network.ts'
+import { networksAround } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
 import { byRecords, rawOf } from '../platform/tlsRecords.ts'
 import { isRecorded } from '../reporting/requests/keep.ts'
@@ -121,7 +121,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         serve(destination, request, incoming, outgoing, isTooLarge, started)
       }
       const weight = (bytes ?? 0) + request.query.length
-      const leave = turns.turn(networkOf(request.address), weight, destination.route?.cost ?? 1, begin)
+      const leave = turns.turn(networksAround(request.address), weight, destination.route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
       if (leave) connections.stands(incoming, leave)
     })
@@ -265,7 +265,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (isTooLong(head)) return send(request, incoming, outgoing, shortHead(made), cors)
     outgoing.writeHead(status, head)
     connections.answers(incoming, length)
-    turns.spent(networkOf(request.address), length)
+    turns.spent(networksAround(request.address), length)
     if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
@@ -373,7 +373,7 @@ function readBody(
   incoming: IncomingMessage,
   caller: string,
   bodyMax: number,
-  { keeps, letsGo, takes, waits }: Connections,
+  { closeSoon, keeps, letsGo, takes, waits }: Connections,
   done: (bytes: number | undefined) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
@@ -388,8 +388,8 @@ function readBody(
       if (over) return
       over = true
       letsGo(incoming)
-      done(undefined) // the rest is not read: the answer closes the connection
-      incoming.pause()
+      done(undefined)
+      closeSoon(incoming.socket) // the rest is not looked at: the answer is the last of the connection
     } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)
     else {
       if (length > body.length) body = grown(body, at, Math.min(Math.max(2 * length, 4096), bodyMax))

@@ -2,28 +2,36 @@
 // costs everybody else a moment and not the time for all of it.
 
 import { addTo } from '../platform/counts.ts'
+import { networkShare } from '../platform/network.ts'
 
-/** Begun in one turn for one network, and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
+/** Begun in one turn for one network (a /56 and a /48 have twice and four times as many), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
 const bytesForOne = 4096
 
-/** What would go beyond it waits for the next turn, but for what is more by itself. */
-const isRoom = (weights: number, more: number): boolean => weights === 0 || weights + more <= atOnce
-
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
-   * to read a form. `begin` must not throw. */
-  turn(network: string, bytes: number, cost: number, begin: () => void): (() => void) | undefined
+   * to read a form. `networks`: around a caller, the narrowest first. `begin` must not throw. */
+  turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
-  spent(network: string, bytes: number): void
+  spent(networks: readonly string[], bytes: number): void
 }
 
 export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
-  type Waiting = { readonly weight: number; readonly begin: () => void }
+  type Waiting = { readonly networks: readonly string[]; readonly weight: number; readonly begin: () => void }
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
   const waiting = new Map<string, Set<Waiting>>()
   let isScheduled = false
+
+  /** What would go beyond it waits for the next turn, but for what is more by itself. */
+  const isRoom = (networks: readonly string[], more: number): boolean =>
+    networks.every(network => {
+      const weights = begun.get(network) ?? 0
+      return weights === 0 || weights + more <= atOnce * networkShare(network)
+    })
+  const take = (networks: readonly string[], weight: number): void => {
+    for (const network of networks) addTo(begun, network, weight)
+  }
 
   function schedule(): void {
     if (isScheduled) return
@@ -33,43 +41,45 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
       begun.clear()
       for (const [network, weight] of owed) {
         begun.set(network, weight)
-        addTo(owed, network, -Math.min(weight, atOnce))
+        addTo(owed, network, -Math.min(weight, atOnce * networkShare(network)))
       }
-      for (const [network, line] of waiting) {
+      for (const [network, line] of [...waiting]) {
         for (const one of line) {
-          const weights = begun.get(network) ?? 0
-          if (!isRoom(weights, one.weight)) break
-          begun.set(network, weights + one.weight)
+          if (!isRoom(one.networks, one.weight)) break
+          take(one.networks, one.weight)
           line.delete(one)
           one.begin()
         }
-        if (line.size === 0) waiting.delete(network)
+        // Of many lines in one wide network those that had nothing come before it in the next turn.
+        waiting.delete(network)
+        if (line.size > 0) waiting.set(network, line)
       }
       if (waiting.size + owed.size > 0) schedule()
     })
   }
 
-  function turn(network: string, bytes: number, cost: number, begin: () => void): (() => void) | undefined {
-    const before = begun.get(network) ?? 0
+  function turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined {
+    const [network] = networks as readonly [string]
     const weight = cost + bytes / bytesForOne
     const line = waiting.get(network)
     schedule()
-    if (!line && isRoom(before, weight)) {
-      begun.set(network, before + weight)
+    if (!line && isRoom(networks, weight)) {
+      take(networks, weight)
       begin()
       return undefined
     }
-    const one = { weight, begin }
-    if (line) line.add(one)
-    else waiting.set(network, new Set([one]))
-    return () => void (line ?? waiting.get(network))?.delete(one)
+    const one = { networks, weight, begin }
+    const own = line ?? new Set<Waiting>()
+    own.add(one)
+    waiting.set(network, own)
+    return () => void own.delete(one)
   }
 
   return {
     turn,
-    spent(network, bytes) {
+    spent(networks, bytes) {
       if (bytes < bytesForOne) return
-      addTo(owed, network, bytes / bytesForOne)
+      for (const network of networks) addTo(owed, network, bytes / bytesForOne)
       schedule()
     },
   }

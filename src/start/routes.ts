@@ -9,13 +9,14 @@ import { formRoutes } from '../pages/form/routes.ts'
 import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import { slipRoutes } from '../pages/slip/routes.ts'
-import { forOffice } from '../platform/database/connect.ts'
+import { forOffice, forShoppers } from '../platform/database/connect.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { triggers } from '../sandbox/triggers.ts'
 import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
 
+const shoppersOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forShoppers(gateway.database) })
 const officeOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forOffice(gateway.database) })
 
 /** Without sockets nobody looks after the process. */
@@ -27,10 +28,10 @@ export const routesOf = (
   simulatorsUrl?: string,
   readiness: Readiness = alwaysReady,
 ): Route[] => [
-  ...v1Routes(gateway),
-  ...shopperRoutes(gateway),
-  ...formRoutes(gateway),
-  ...slipRoutes(gateway),
+  ...v1Routes(gateway, shoppersOf(gateway)),
+  ...shopperRoutes(shoppersOf(gateway)),
+  ...formRoutes(shoppersOf(gateway)),
+  ...slipRoutes(shoppersOf(gateway)),
   ...officeRoutes(officeOf(gateway)),
   ...healthRoutes(gateway, readiness),
   ...developerRoutes(

@@ -11,8 +11,10 @@ import { getRegistration, postRegistration, postRegistrationPayment, removeRegis
 import { reportRoutes } from './reports.ts'
 import { queryList, v3List, v3One } from './searches.ts'
 
-export function v1Routes(parts: HttpParts): Route[] {
+/** `shoppers`: for what browsers ask for, or whoever knows the id of a checkout. */
+export function v1Routes(parts: HttpParts, shoppers: HttpParts): Route[] {
   const admission = makeAdmission(parts)
+  const ofShoppers = { ...admission, parts: shoppers }
   const bodyMax = limits.bodyMaxBytes // as it is told for all of the interface
   return [
     { method: 'POST', path: '/v1/payments', callers: 'token', answer: postPayment(admission) },
@@ -22,15 +24,15 @@ export function v1Routes(parts: HttpParts): Route[] {
     { method: 'POST', path: '/v1/checkouts', callers: 'token', answer: postCheckout(admission) },
     { method: 'POST', path: '/v1/checkouts/{id}', callers: 'token', answer: postCheckoutUpdate(admission) },
     { method: 'DELETE', path: '/v1/checkouts/{id}', callers: 'token', answer: removeCheckout(admission) },
-    { method: 'GET', path: '/v1/checkouts/{id}/payment', callers: 'token', answer: getCheckout(admission, 'payment') },
-    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', bodyMax, answer: postCheckoutPayment(admission) },
-    { method: 'GET', path: '/v1/checkouts/{id}/registration', callers: 'token', answer: getCheckout(admission, 'registration') },
+    { method: 'GET', path: '/v1/checkouts/{id}/payment', callers: 'token', answer: getCheckout(ofShoppers, 'payment') },
+    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', bodyMax, answer: postCheckoutPayment(ofShoppers) },
+    { method: 'GET', path: '/v1/checkouts/{id}/registration', callers: 'token', answer: getCheckout(ofShoppers, 'registration') },
     {
       method: 'POST',
       path: '/v1/checkouts/{id}/registration',
       callers: 'browser',
       bodyMax,
-      answer: postCheckoutPayment(admission),
+      answer: postCheckoutPayment(ofShoppers),
     },
     { method: 'POST', path: '/v1/registrations', callers: 'token', answer: postRegistration(admission) },
     { method: 'GET', path: '/v1/registrations/{id}', callers: 'token', answer: getRegistration(admission) },

@@ -26,6 +26,8 @@ export const sizes = {
   searches: { max: 3, statementSeconds: 5 },
   /** Payments that a merchant names: who may have to send one again hears in time whether it was made, whatever others search. */
   lookups: { max: 2, statementSeconds: 5 },
+  /** What shoppers' browsers ask for: strangers can ask for many pages, and keep no payment waiting. */
+  pages: { max: 4, statementSeconds: 30 },
   /** Attempts to sign in to the back office: strangers can send many, and keep only each other waiting. */
   signIns: { max: 2, statementSeconds: 5 },
   /** Pages of the back office: those who look at many keep only each other waiting. */
@@ -37,7 +39,16 @@ export const sizes = {
 } as const
 
 /** What /health does not ask: pools that may be busy without harm. */
-const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'lookups', 'signIns', 'office', 'officeWrites', 'directory'])
+const spare: ReadonlySet<PoolName> = new Set([
+  'reports',
+  'searches',
+  'lookups',
+  'pages',
+  'signIns',
+  'office',
+  'officeWrites',
+  'directory',
+])
 
 export type PoolName = keyof typeof sizes
 export const poolNames = Object.keys(sizes) as PoolName[]
@@ -300,6 +311,9 @@ export async function readTold(db: Connection): Promise<string[]> {
   )
   return rows.map(({ told }) => told)
 }
+
+/** The same database for what shoppers' browsers ask for. */
+export const forShoppers = (database: Database): Database => ({ ...database, work: database.pages })
 
 /** The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. */
 export const forOffice = (database: Database): Database => ({
