@@ -147,6 +147,13 @@ describe('what stands elsewhere in the database', () => {
       `drop trigger elsewhere_${'a'.repeat(32)} on staff`,
       stranger(`trigger elsewhere_${'a'.repeat(32)} of staff`),
     ],
+    'a fence around others than it says, or by another column': [
+      `create trigger elsewhere_${'a'.repeat(32)} before insert on staff for each row when (new.id = '${'a'.repeat(32)}') execute function refuse_elsewhere('${'a'.repeat(32)}');
+       create trigger elsewhere_${'b'.repeat(32)} before insert or update on payments for each row when (new.merchant_id = '${'c'.repeat(32)}') execute function refuse_elsewhere('${'b'.repeat(32)}')`,
+      `drop trigger elsewhere_${'a'.repeat(32)} on staff; drop trigger elsewhere_${'b'.repeat(32)} on payments`,
+      stranger(`trigger elsewhere_${'a'.repeat(32)} of staff`),
+      stranger(`trigger elsewhere_${'b'.repeat(32)} of payments`),
+    ],
     'an index that calls a function, and one that refuses rows': [
       `create function longer(text) returns text language sql immutable as 'select $1';
        create index staff_longer on staff (longer(name)); create unique index staff_one on staff (name)`,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -344,6 +344,20 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     }
     const again = await tollgate('cells', 'map', '--cells', cells.file)
     assert.equal(again.code, 0, again.out)
+    // What somebody has put beside the map is not followed, and cells that say nothing make none.
+    const whole = readFileSync(cells.given.map, 'utf8')
+    const victim = place('victim')
+    writeFileSync(victim, 'as it was')
+    symlinkSync(victim, `${cells.given.map}.unread`)
+    writeFileSync(cells.given.map, whole.replace(`${of1.channelId} one\n`, ''))
+    assert.equal((await tollgate('cells', 'map', '--cells', cells.file)).code, 0)
+    assert.deepEqual([readFileSync(victim, 'utf8'), readFileSync(cells.given.map, 'utf8')], ['as it was', whole])
+    const allSilent = place('all-silent.json')
+    const dead = JSON.parse(readFileSync(cells.file, 'utf8'))
+    for (const [at, cell] of dead.cells.entries()) cell.environment.DATABASE_URL = `postgres://127.0.0.1:9/none${at}`
+    writeFileSync(allSilent, JSON.stringify({ ...dead, map: place('no.map') }), { mode: 0o600 })
+    assert.equal((await tollgate('cells', 'map', '--cells', allSilent)).code, 1)
+    assert.ok(!existsSync(place('no.map')))
   })
 
   it('a token is revoked in every cell, whatever its id is there; a cell that does not answer is named', async () => {

@@ -25,6 +25,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { binariesIn } from '../src/platform/database/embedded/binaries.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
@@ -573,3 +574,15 @@ const unless = <Value>(look: () => Value, gone: Value): Value => {
 }
 const linkOf = (path: string) => unless(() => readlinkSync(path), '')
 const parentOf = (pid: string) => unless(() => Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]), 0)
+
+test('a package makes no link outside of itself', () => {
+  const root = mkdtempSync(join(tmpdir(), 'tollgate-package-'))
+  try {
+    mkdirSync(join(root, 'package/native'), { recursive: true })
+    writeFileSync(join(root, 'package/native/pg-symlinks.json'), JSON.stringify([{ source: 'native/a', target: '../outside' }]))
+    assert.throws(() => binariesIn(join(root, 'package')), /names \.\.\/outside, which is outside of the package/)
+    assert.equal(existsSync(join(root, 'outside')), false)
+  } finally {
+    rmSync(root, { recursive: true })
+  }
+})

@@ -141,6 +141,7 @@ describe('live mode refuses by name', () => {
         ['--tls_keylog /dev/null', 'writes out what is sent'],
         ['--trace-tls', 'writes out what is sent'],
         ['--trace', 'writes out what is sent'],
+        ['-trace', 'writes out what is sent'],
         ['--use-env-proxy', 'sends what goes out through another server'],
         ['--trace-event-categories=node,node.http', 'writes out what is sent'],
         ['--tls-min-v1.0', 'weakens TLS'],

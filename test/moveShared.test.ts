@@ -20,7 +20,7 @@ import {
   twoCells,
 } from './support/movingCells.ts'
 
-const { merchants, nextMerchant } = cellMerchants(22)
+const { merchants, nextMerchant } = cellMerchants(24)
 let cells: TestCells
 before(async () => {
   cells = await twoCells(merchants)
@@ -131,6 +131,24 @@ test('a token that a seed keeps from the merchant on its way does not act for it
     [await said(one, first, 'partly'), await said(one, second, 'whole'), await said(one, second, 'above')],
     [200, 200, 200],
   )
+})
+
+test('a token that is not known where the merchant comes from does not act for it where it stood once', async () => {
+  const { one, two } = cells
+  const [first, second] = [nextMerchant(), nextMerchant()]
+  // As in a third cell, to which the merchant comes by way of another one.
+  await two.gateway.pool.query(
+    `insert into access_tokens select (jsonb_populate_record(t, jsonb_build_object('id', '${'c3'.repeat(16)}', 'token_hash', '\\x${'c3'.repeat(32)}', 'route_hash', null, 'merchant_id', null, 'label', 'of once', 'entities', $1::uuid[]))).*
+       from access_tokens t limit 1`,
+    [[first.id, first.channelId, second.id]],
+  )
+  await moveMerchant(moveParts(cells, first))
+  assert.deepEqual(
+    (await labelled(two, 'of once')).map(({ entities }) => entities),
+    [[second.id]],
+  )
+  await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
+  assert.ok(one)
 })
 
 test('a seed over all cells takes from a token where it is known, also what it acts for nobody else there', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { applySeed } from '../src/merchants/seed.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { keepMode } from '../src/platform/database/installation.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { moveMerchant } from '../src/start/moves/move.ts'
 import { databaseUrl } from './support/database.ts'
@@ -14,7 +15,7 @@ import { testKeys } from './support/gateway.ts'
 import { cellMerchant, cellMerchants, moveParts, payIn, seedOf, type TestCells, twoCells } from './support/movingCells.ts'
 import { commandLine, startProcess } from './support/process.ts'
 
-const { merchants, nextMerchant } = cellMerchants(3)
+const { merchants, nextMerchant } = cellMerchants(4)
 
 let cells: TestCells
 before(async () => {
@@ -78,6 +79,16 @@ test('a seed leaves out who is served elsewhere, at a start too, and says so: al
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test('a seed that names a merchant who has left by a token alone is taken without it', async () => {
+  const [merchant, stays] = [nextMerchant(), cellMerchant(904)]
+  for (const { gateway } of [cells.one, cells.two]) await keepMode(gateway.pool, 'sandbox', Date.now())
+  await moveMerchant(moveParts(cells, merchant))
+  const seed = seedOf([stays])
+  const tokens = [...seed.tokens!, ...seedOf([merchant]).tokens!]
+  await applySeed(cells.one.gateway.pool, testKeys, systemClock, systemRandom, { ...seed, tokens })
+  assert.equal((await cells.one.gateway.pool.query('select from entities where id = $1', [stays.id])).rowCount, 1)
 })
 
 test('a seed that meets a merchant in the moment of its move changes nothing, and says so', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSeed } from '../src/merchants/seed.ts'
-import { isFile, openFilesMost, readPlainFile, whoMayReplace } from '../src/platform/files.ts'
+import { isFile, openFilesMost, readPlainFile, whoGetsAt, whoMayReplace } from '../src/platform/files.ts'
 import { parseJson } from '../src/platform/schema.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-files-'))
@@ -29,6 +29,17 @@ const link = (target: string, path: string, owner = process.getuid!()): string =
   lchownSync(path, owner, owner)
   return path
 }
+
+it('nobody else gets at a secret, by a file or a pipe; what a shell hands over is its own', () => {
+  const { file, open } = places()
+  const pipe = join(open, 'pipe')
+  execFileSync('mkfifo', ['-m', '600', pipe])
+  assert.match(whoGetsAt(pipe)!, /others may replace, who may write to the folder/)
+  assert.equal(whoGetsAt(file), undefined)
+  chmodSync(file, 0o644)
+  assert.equal(whoGetsAt(file), 'others may read: set its mode to 0600')
+  for (const path of ['/dev/stdin', '/dev/fd/0', '/nonexistent/file']) assert.equal(whoGetsAt(path), undefined, path)
+})
 
 describe('nobody else may replace a file', { skip: process.getuid?.() !== 0 && 'only root makes files of others' }, () => {
   it('that stands in folders of ours, also by links of ours', () => {

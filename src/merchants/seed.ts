@@ -165,7 +165,10 @@ export async function applySeed(
     const away = new Set(await readElsewhere(db))
     const all = entitiesOf(seed)
     const gone = all.filter(({ merchantId }) => merchantId !== null && away.has(merchantId))
-    const others = new Set([...elsewhere, ...gone.map(({ id }) => id)])
+    const rows = await readEntities(db)
+    // Also whom the seed names by a token alone.
+    const left = rows.filter(({ merchantId }) => merchantId !== null && away.has(merchantId))
+    const others = new Set([...elsewhere, ...gone.map(({ id }) => id), ...left.map(({ id }) => id)])
     const served = (await readTokens(db)).filter(({ merchantId }) => merchantId === null || !away.has(merchantId))
     const hashesThere = new Set(served.map(({ hash }) => hash.toString('hex')))
     const isKnown = (token: SeedToken) =>
@@ -179,7 +182,7 @@ export async function applySeed(
       return { label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities }
     })
     for (const { hash, older } of tokens) if (older.length > 0) await joinTokens(db, [hash, ...older])
-    const there = new Map((await readEntities(db)).map(row => [row.id, row]))
+    const there = new Map(rows.map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
     // A token under an older hash is the same token, and stays revoked if it was.

@@ -58,9 +58,13 @@ const isHandedOver = ({ uid, gid }: Stats): boolean =>
 export const whoMayReplace = (path: string): string | undefined =>
   existsSync(path) ? whoDecides(path, next => `leads to no file: ${next}`) : undefined
 
-/** The end of a sentence about a file with secrets in it; undefined where nobody else gets at it. What is no file, as a pipe from a shell, is nobody's. */
+/** The end of a sentence about a file with secrets in it; undefined where nobody else gets at it, nor at what a shell hands over. */
 export const whoGetsAt = (path: string): string | undefined =>
-  !isFile(path) ? undefined : othersMayRead(path) ? 'others may read: set its mode to 0600' : whoMayReplace(path)
+  /^\/dev\/(stdin$|fd\/)/.test(path)
+    ? undefined
+    : isFile(path) && othersMayRead(path)
+      ? 'others may read: set its mode to 0600'
+      : whoMayReplace(path)
 
 /** Whoever may write here changes the program itself. */
 const program = dirname(dirname(import.meta.dirname))

@@ -276,10 +276,15 @@ export async function renewMap(cells: Cells): Promise<RenewedMap> {
     const surveyed = await noteCells(cells, await survey(cells))
     const before = readMap(map)
     const { lines, wrong } = cellMapOf(surveyed, before)
-    const changed = !existsSync(map) || lines.size !== before.size || [...lines].some(([key, cell]) => before.get(key) !== cell)
+    const isAnswered = [...surveyed.values()].some(one => typeof one !== 'string')
+    const changed =
+      (isAnswered && !existsSync(map)) || lines.size !== before.size || [...lines].some(([key, cell]) => before.get(key) !== cell)
     const unread = `${map}.unread`
     if (changed) {
-      if (reload) closeSync(openSync(unread, 'w', 0o644))
+      if (reload) {
+        rmSync(unread, { force: true }) // whatever somebody has put there, it is not followed
+        closeSync(openSync(unread, 'wx', 0o644))
+      }
       writeMap(map, lines)
     }
     if (reload && existsSync(unread)) {

@@ -83,7 +83,7 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     ].flatMap(([name, path]) => refusedOf(name, path, whoMayPlace(path, { strict: true }))),
   ({ options }) =>
     options
-      .map(option => option.replaceAll('_', '-'))
+      .map(option => option.replaceAll('_', '-').replace(/^-(?=[a-z]{2})/, '--')) // V8 takes its own with one hyphen too
       .flatMap(option =>
         nodeOptions
           .filter(([pattern]) => pattern.test(option))

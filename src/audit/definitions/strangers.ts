@@ -40,7 +40,13 @@ const neverMade: ReadonlySet<string> = new Set([
 
 /** What keeps a merchant's rows from being written who is served elsewhere is of no migration (migration 0038). Switched off where he is served again. */
 const fence =
-  /^CREATE TRIGGER (elsewhere_[0-9a-f]{32}(?:_taken)?) BEFORE (?:INSERT OR UPDATE|DELETE) ON ~\.\w+ FOR EACH ROW WHEN \(\((?:new|old)\.\w+ = '[0-9a-f-]{36}'::uuid\)\) EXECUTE FUNCTION ~\.refuse_elsewhere\('[0-9a-f]{32}'\) [OD]$/
+  /^CREATE TRIGGER elsewhere_([0-9a-f]{32})(?:_taken)? BEFORE (?:INSERT OR UPDATE|DELETE) ON ~\.\w+ FOR EACH ROW WHEN \(\((?:new|old)\.(?:merchant_id|owner_id) = '([0-9a-f-]{36})'::uuid\)\) EXECUTE FUNCTION ~\.refuse_elsewhere\('([0-9a-f]{32})'\) [OD]$/
+
+/** Around one merchant, by the column that names whose a row is. */
+function isFence(definition: string): boolean {
+  const [, name, owner, said] = fence.exec(definition) ?? []
+  return name !== undefined && owner?.replaceAll('-', '') === name && said === name
+}
 
 /** Rows come to the audit from here, or are kept beside it: what is refused there is not told of. */
 const toldFrom: readonly string[] = [...auditTables, 'log_in_failures', 'known_places']
@@ -53,7 +59,7 @@ const plainIndex = /^~\.\w+ USING \w+ \(\w+(?: DESC)?(?: NULLS (?:FIRST|LAST))?(
  * is whole. What has the name of one of ours is to be that one.
  */
 const isAllowed = (one: Definition): boolean =>
-  (one.kind === 'trigger' && !auditTables.includes(one.of) && fence.test(one.definition)) ||
+  (one.kind === 'trigger' && !toldFrom.includes(one.of) && isFence(one.definition)) ||
   (one.kind === 'index' && !known.has(keyOf(one)) && isAllowedIndex(one.of, one.definition.replace(/ not valid$/, '')))
 
 const isAllowedIndex = (of: string, definition: string): boolean =>

@@ -44,7 +44,7 @@ export async function copyAround(
         // Tokens go last: what a seed takes from one while the merchant is in use would stay there.
         const isLast = when === 'behind the fence'
         const { differing, alone } = await writeAround(to, move, isLast ? around : { ...around, tokens: '[]' })
-        if (isLast) await settleTokens(from, to, [...names[1], ...alone])
+        if (isLast) await settleTokens(from, to, names[1], alone)
         await announceChange(to)
         const tokens = await readTokens(to, { entities: names.flat() })
         const now = target.clock.real()
@@ -175,10 +175,12 @@ async function writeAround(
 const isSameToken = '(here.token_hash = g.token_hash or here.id = g.id or here.route_hash = g.route_hash)'
 
 /**
- * Of what is served here alone, the merchant with all below it and what is above no other one, a token acts there for as much as here: a row that stood there before may say more, from
- * a move that was given up or from when the merchant was there. Of several rows of one credential each says for whom it acts.
+ * Of what is served here alone, the merchant with all below it (`own`) and what is above no other one there (`alone`), a token acts there for as much as here: a row that stood there
+ * before may say more, from a move that was given up or from when the merchant was there. For the merchant itself no token acts there that does not act for it here. Of several rows of
+ * one credential each says for whom it acts.
  */
-async function settleTokens(from: Connection, to: Connection, names: readonly string[]): Promise<void> {
+async function settleTokens(from: Connection, to: Connection, own: readonly string[], alone: readonly string[]): Promise<void> {
+  const names = [...own, ...alone]
   const { rows } = await to.query<{ tokens: string }>(
     `select coalesce(json_agg(t), '[]')::text as tokens from access_tokens t where merchant_id is null and entities && $1::uuid[]`,
     [names],
@@ -189,12 +191,13 @@ async function settleTokens(from: Connection, to: Connection, names: readonly st
      select coalesce(json_agg(t), '[]')::text as tokens from ours t`,
     [rows[0]!.tokens],
   )
+  const isKnownHere = `exists (select from ${given} where ${isSameToken})`
   await to.query(
     `update access_tokens here set entities = array(
-         select one from unnest(here.entities) one where one <> all ($2::uuid[])
-          union select one from ${given}, unnest(g.entities) one where ${isSameToken} and one = any ($2::uuid[]) order by 1)
-      where merchant_id is null and entities && $2::uuid[] and exists (select from ${given} where ${isSameToken})`,
-    [ours[0]!.tokens, names],
+         select one from unnest(here.entities) one where one <> all ($2::uuid[]) and not (one = any ($3::uuid[]) and ${isKnownHere})
+          union select one from ${given}, unnest(g.entities) one where ${isSameToken} and one = any ($2::uuid[] || $3::uuid[]) order by 1)
+      where merchant_id is null and entities && ($2::uuid[] || $3::uuid[])`,
+    [ours[0]!.tokens, own, alone],
   )
 }
 

@@ -36,6 +36,7 @@ function linkLibraries(root: string): void {
   if (!existsSync(list)) return
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
     const link = join(root, target)
+    if (!link.startsWith(`${root}/`)) throw new FolderError(`${list} names ${target}, which is outside of the package.`)
     if (existsSync(link)) continue
     try {
       symlinkSync(relative(dirname(link), join(root, source)), link)
