@@ -8,7 +8,7 @@ import { placeOrder } from '../src/staff/orders/orders.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
 import { allKept } from '../src/start/kept.ts'
-import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type Clerk, signedIn, visitor } from './support/office.ts'
 
 let now = Date.now()
@@ -68,6 +68,30 @@ test('nothing is done before a colleague approves, and then once, however often 
     { actor: asker.id, action: 'approvalAsked' },
     { actor: colleague.id, action: 'approvalDecided' },
   ])
+})
+
+test('whoever loses the role, is removed or signs out while the order is awaited approves nothing', async () => {
+  const boss = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+  for (const [what, change] of [
+    ['role', (who: Clerk) => boss.post(`/office/staff/${who.id}/role`, { role: 'viewer', entity: sandbox.merchantId })],
+    ['removed', (who: Clerk) => boss.post(`/office/staff/${who.id}/remove`)],
+    ['signed out', (who: Clerk) => who.post('/office/sign-out')],
+    ['nothing', async () => ({ status: 303 })],
+  ] as const) {
+    const who = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+    const { paymentId, approval } = await ordered()
+    const db = await gateway.pool.connect()
+    await db.query('begin')
+    await db.query('select from staff_orders where id = $1 for update', [approval.split('/').at(-1)])
+    const approving = who.post(`${approval}/approve`)
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%staff_orders%'`
+    await eventually(async () => (await gateway.pool.query(waits)).rowCount === 1, 'it waits')
+    assert.equal((await change(who)).status, 303, what)
+    await db.query('commit')
+    db.release()
+    assert.equal((await approving).status, what === 'nothing' ? 303 : 404, what)
+    assert.equal((await refundsOf(paymentId)).length, what === 'nothing' ? 1 : 0, what)
+  }
 })
 
 test('who ordered it does not approve it', async () => {

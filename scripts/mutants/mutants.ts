@@ -787,6 +787,8 @@ export const mutants: readonly Mutant[] = [
     find: 'database: forShoppers(gateway.database)', instead: 'database: gateway.database' },
   { name: 'http: what is refused half-way is reset', file: 'src/http/connections.ts', tests: ['edge'],
     find: '    socket.destroySoon = () => socket.end()\n', instead: '' },
+  { name: 'office: whoever was dismissed meanwhile approves', file: 'src/staff/orders/orders.ts', tests: ['approvals'],
+    find: "    if (!(await isStill(db, signedIn))) return 'gone'\n", instead: '' },
   { name: 'http: a head has any length', file: 'src/http/head.ts', tests: ['redirects'],
     find: 'bytes > headBytesMost', instead: 'bytes > 9 * headBytesMost' },
   { name: 'http: a page leads where its text does not end', file: 'src/http/head.ts', tests: ['redirects'],
