@@ -779,6 +779,8 @@ export const mutants: readonly Mutant[] = [
     find: 'if (page.count === 0) return notFound(admission, request, caller, 400)', instead: "if (page.count === 0) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })" },
   { name: 'http: an answer behind another never ends', file: 'src/http/connections.ts', tests: ['crowds'],
     find: '      outgoing.destroy()\n', instead: '' },
+  { name: 'http: of many lines in a wide network the same come first', file: 'src/http/turns.ts', tests: ['crowds'],
+    find: 'if (line.size === before && before > 0) continue', instead: '' },
   { name: 'http: each /64 of a household has its own turns', file: 'src/http/turns.ts', tests: ['crowds'],
     find: 'networks.every(network => {', instead: 'networks.slice(0, 1).every(network => {' },
   { name: 'http: each /64 of a household has its own requests', file: 'src/http/router.ts', tests: ['crowds'],

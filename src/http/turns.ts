@@ -44,12 +44,14 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
         addTo(owed, network, -Math.min(weight, atOnce * networkShare(network)))
       }
       for (const [network, line] of [...waiting]) {
+        const before = line.size
         for (const one of line) {
           if (!isRoom(one.networks, one.weight)) break
           take(one.networks, one.weight)
           line.delete(one)
           one.begin()
         }
+        if (line.size === before && before > 0) continue
         // Of many lines in one wide network those that had nothing come before it in the next turn.
         waiting.delete(network)
         if (line.size > 0) waiting.set(network, line)
