@@ -828,6 +828,9 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   for (const one of leave.slice(0, 290)) one?.()
   begin('gone')
   assert.deepEqual([await next(), await next()], [11, 0])
+  for (let at = 0; at < 64; at++) begin('late')
+  begin('late')!()
+  assert.equal(await next(), 0, 'the first of a line leaves it too')
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 

@@ -20,7 +20,7 @@ import {
   twoCells,
 } from './support/movingCells.ts'
 
-const { merchants, nextMerchant } = cellMerchants(24)
+const { merchants, nextMerchant } = cellMerchants(26)
 let cells: TestCells
 before(async () => {
   cells = await twoCells(merchants)
@@ -149,6 +149,37 @@ test('a token that is not known where the merchant comes from does not act for i
   )
   await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
   assert.ok(one)
+})
+
+test('a seed narrows and widens tokens of a merchant who has left, before and after it is forgotten, and keeps nobody from forgetting', async () => {
+  const { one, two } = cells
+  const [first, second] = [nextMerchant(), nextMerchant()]
+  const division = '5a11d0000000000000000000000000d1'
+  const given = (...rows: readonly (readonly [string, readonly string[]])[]) => ({
+    ...known,
+    tokens: rows.map(([name, entities]) => ({ ...tokenFor(name), entities: [...entities] })),
+  })
+  await seed(one, given(['to-left', [first.id, second.id]], ['from-above', [division]], ['wider', [first.id]]))
+  await moveMerchant(moveParts(cells, first))
+  // In this cell nothing of the first ones acts any more; the last one is handed over, and stays as it was.
+  const wanted = given(['to-left', [first.id]], ['from-above', [first.id]], ['wider', [first.id, second.id]])
+  const acts = async () =>
+    Promise.all(
+      ['to-left', 'from-above', 'wider'].map(async name =>
+        (await labelled(one, name)).map(row => [row.merchantId, ...row.entities]),
+      ),
+    )
+  const { left } = await seed(one, wanted)
+  assert.deepEqual(
+    left.map(text => text.slice(0, 32)),
+    [first.id],
+  )
+  assert.deepEqual(await acts(), [[[null, first.id]], [[null, first.id]], [[first.id, first.id]]])
+  await forgetMerchant(one.side, two.side, first.id)
+  assert.deepEqual((await seed(one, wanted)).left, [])
+  assert.deepEqual((await acts())[2], [[null, second.id, first.id]])
+  const { token } = tokenFor('wider')
+  await eventually(async () => (await payIn(one, { ...second, token })).status === 200, 'it acts for the other one')
 })
 
 test('a seed over all cells takes from a token where it is known, also what it acts for nobody else there', async () => {

@@ -168,12 +168,21 @@ export async function applySeed(
     const rows = await readEntities(db)
     // Also whom the seed names by a token alone.
     const left = rows.filter(({ merchantId }) => merchantId !== null && away.has(merchantId))
-    const others = new Set([...elsewhere, ...gone.map(({ id }) => id), ...left.map(({ id }) => id)])
-    const served = (await readTokens(db)).filter(({ merchantId }) => merchantId === null || !away.has(merchantId))
-    const hashesThere = new Set(served.map(({ hash }) => hash.toString('hex')))
-    const isKnown = (token: SeedToken) =>
-      keyedHashes(keys, 'token', sentFor(token)).some(hash => hashesThere.has(hash.toString('hex')))
-    const { tokens: given, ...here } = seedWhere(seed, id => !others.has(id), isKnown)
+    const others = new Set([...elsewhere, ...away, ...gone.map(({ id }) => id), ...left.map(({ id }) => id)])
+    const ownersOfTokens = new Map((await readTokens(db)).map(({ hash, merchantId }) => [hash.toString('hex'), merchantId]))
+    /** Undefined of one that does not stand here, null of one that acts for several. */
+    const ownerOf = (token: SeedToken) =>
+      keyedHashes(keys, 'token', sentFor(token))
+        .map(hash => ownersOfTokens.get(hash.toString('hex')))
+        .find(owner => owner !== undefined)
+    const isAway = (owner: string | null | undefined) => typeof owner === 'string' && away.has(owner)
+    const isHere = (id: string) => !others.has(id)
+    // What stands here of a merchant who has left stands as it was handed over.
+    const goes = (token: SeedToken) => !isAway(ownerOf(token)) && (token.entities.some(isHere) || ownerOf(token) !== undefined)
+    const { tokens: given, ...here } = seedWhere(seed, isHere, goes)
+    const handedOver = (seed.tokens ?? []).flatMap(token =>
+      isAway(ownerOf(token)) && token.entities.some(isHere) ? [ownerOf(token)!] : [],
+    )
     const entities = entitiesOf(here)
     const tokens = given.map(({ label, entities, ...token }) => {
       const sent = sentFor(token)
@@ -201,7 +210,9 @@ export async function applySeed(
           .filter(id => !known.has(id) && !others.has(id))
           .map(id => `token ${label}: there is no entity ${id}.`)
         const before = standing(token)?.entities ?? entities
-        if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
+        // Of one that is elsewhere that cell says whose it is.
+        const isOurs = (id: string) => !known.has(id) || before.some(other => isRelated(id, other, known))
+        if (strangers.length > 0 || entities.some(isOurs)) return strangers
         return [`token ${label}: it acts for ${before.join(', ')}; a token does not move to another merchant.`]
       }),
     ]
@@ -218,7 +229,8 @@ export async function applySeed(
     }
     for (const token of tokens) {
       const merchants = new Set(token.entities.map(id => known.get(id)?.merchantId ?? null))
-      const merchantId = merchants.size === 1 ? [...merchants][0]! : null
+      const [owner = null, ...more] = merchants
+      const merchantId = more.length > 0 || isAway(owner) ? null : owner
       const before = standing(token)
       if (token.older.length > 0) await rehashToken(db, token.older, token.hash, lookupKey)
       const row = { ...token, id: before?.id ?? timeOrderedId(clock.real(), random), merchantId }
@@ -234,7 +246,9 @@ export async function applySeed(
       entities: entities.length,
       tokens: tokens.length - revoked.length,
       revoked: revoked.map(({ label }) => label),
-      left: gone.flatMap(({ kind, id, name }) => (kind === 'merchant' ? [`${id} (${name})`] : [])),
+      left: [...gone, ...left.filter(({ id }) => handedOver.includes(id))].flatMap(({ kind, id, name }) =>
+        kind === 'merchant' ? [`${id} (${name})`] : [],
+      ),
     }
   }).catch(error => {
     throw isElsewhere(error)
@@ -247,7 +261,7 @@ export async function applySeed(
  * What of a seed goes where these merchants and channels are. A token stands there with all that it acts for, its own first: a gateway must know that one channel of
  * its cell is not the only one that can be meant. Its name is the same everywhere. One that is known there goes there too, whatever it acts for: it may act for less now.
  */
-export function seedWhere(seed: Seed, isHere: (id: string) => boolean, isKnown: (token: SeedToken) => boolean) {
+export function seedWhere(seed: Seed, isHere: (id: string) => boolean, goes: (token: SeedToken) => boolean) {
   return {
     ...seed,
     divisions: (seed.divisions ?? []).map(({ merchants = [], ...division }) => ({
@@ -256,7 +270,7 @@ export function seedWhere(seed: Seed, isHere: (id: string) => boolean, isKnown: 
     })),
     tokens: (seed.tokens ?? [])
       .map((token, at) => ({ ...token, label: token.label ?? `token ${at + 1}` }))
-      .filter(token => token.entities.some(isHere) || isKnown(token))
+      .filter(goes)
       .map(token => ({ ...token, entities: [...token.entities].sort((a, b) => Number(isHere(b)) - Number(isHere(a))) })),
   }
 }
