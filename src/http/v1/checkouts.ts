@@ -74,13 +74,15 @@ export const removeCheckout =
 
 /** The status of a checkout. Where the channel allows it the id alone opens it, because some clients send nothing else. */
 export const getCheckout =
-  (admission: Admission, kind: 'payment' | 'registration'): RequestFunction =>
+  (ofMerchants: Admission, ofShoppers: Admission, kind: 'payment' | 'registration'): RequestFunction =>
   async (request, { id = '' }) => {
+    const form = sentForm(request)
+    const isNamed = form === 'tooManyParameters' || hasCredentials(request, form)
+    const admission = isNamed ? ofMerchants : ofShoppers
     const { parts } = admission
     const checkout = await openCheckout(parts, id)
     const channel = channelOfCheckout(parts, checkout)
-    const form = sentForm(request)
-    const open = channel?.settings.statusReadsWithoutCredentials && form !== 'tooManyParameters' && !hasCredentials(request, form)
+    const open = channel?.settings.statusReadsWithoutCredentials && !isNamed
     const admitted = open ? undefined : admitRead(admission, request, admission.checks.read, 'read', checkout?.channelId)
     if (admitted && !('caller' in admitted)) return admitted
     const entityId = admitted?.caller.entityId ?? channel?.id

@@ -24,9 +24,19 @@ export function v1Routes(parts: HttpParts, shoppers: HttpParts): Route[] {
     { method: 'POST', path: '/v1/checkouts', callers: 'token', answer: postCheckout(admission) },
     { method: 'POST', path: '/v1/checkouts/{id}', callers: 'token', answer: postCheckoutUpdate(admission) },
     { method: 'DELETE', path: '/v1/checkouts/{id}', callers: 'token', answer: removeCheckout(admission) },
-    { method: 'GET', path: '/v1/checkouts/{id}/payment', callers: 'token', answer: getCheckout(ofShoppers, 'payment') },
+    {
+      method: 'GET',
+      path: '/v1/checkouts/{id}/payment',
+      callers: 'token',
+      answer: getCheckout(admission, ofShoppers, 'payment'),
+    },
     { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', bodyMax, answer: postCheckoutPayment(ofShoppers) },
-    { method: 'GET', path: '/v1/checkouts/{id}/registration', callers: 'token', answer: getCheckout(ofShoppers, 'registration') },
+    {
+      method: 'GET',
+      path: '/v1/checkouts/{id}/registration',
+      callers: 'token',
+      answer: getCheckout(admission, ofShoppers, 'registration'),
+    },
     {
       method: 'POST',
       path: '/v1/checkouts/{id}/registration',
