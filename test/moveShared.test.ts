@@ -147,6 +147,14 @@ test('a token that is not known where the merchant comes from does not act for i
     (await labelled(two, 'of once')).map(({ entities }) => entities),
     [[second.id]],
   )
+  // One that acts for nobody any more is given what a seed says.
+  await seed(two, { ...known, tokens: [tokenFor('of nobody', first)] })
+  await two.gateway.pool.query(`update access_tokens set entities = '{}', merchant_id = null where label = 'of nobody'`)
+  await seed(two, { ...known, tokens: [tokenFor('of nobody', first)] })
+  assert.deepEqual(
+    (await labelled(two, 'of nobody')).map(({ entities }) => entities),
+    [[first.id]],
+  )
   await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
   assert.ok(one)
 })

@@ -439,8 +439,20 @@ test('a gateway that has not heard denies nothing: what it does not find may be 
        on conflict (merchant_id) do update set here = excluded.here`,
       [merchant.id, here],
     )
+  const { body: made } = await ask(cells.one, merchant, '/v1/checkouts', {
+    ...{ entityId: merchant.channelId, amount: '1.00', currency: 'EUR', paymentType: 'DB' },
+  })
   await put(false)
-  const asked = [`/v1/payments/${'e'.repeat(32)}`, `/v1/query/${'e'.repeat(32)}`, '/v1/query', `/v3/query/${'e'.repeat(32)}`]
+  const none = 'e'.repeat(32)
+  const session = `/v1/checkouts/${none.toUpperCase()}.${made.id.split('.')[1]}/payment`
+  const asked = [
+    `/v1/payments/${none}`,
+    `/v1/query/${none}`,
+    '/v1/query',
+    `/v3/query/${none}`,
+    session,
+    `/v1/registrations/${none}`,
+  ]
   const statuses = () =>
     Promise.all(
       asked.map(async path => {
@@ -451,9 +463,9 @@ test('a gateway that has not heard denies nothing: what it does not find may be 
         return status
       }),
     )
-  assert.deepEqual(await statuses(), [503, 503, 503, 503])
+  assert.deepEqual(await statuses(), [503, 503, 503, 503, 503, 503])
   await put(true)
-  assert.deepEqual(await statuses(), [404, 400, 400, 400])
+  assert.deepEqual(await statuses(), [404, 400, 400, 400, 400, 404])
   await pool.query('delete from merchant_moves where merchant_id = $1', [merchant.id])
 })
 

@@ -3,6 +3,7 @@
 import type { NamedParameter, ParameterName, Values } from '../contract/parameters/table.ts'
 import { storesOnly } from '../contract/requests.ts'
 import { shortTail } from '../merchants/merchantTail.ts'
+import { refuseElsewhere } from '../platform/database/elsewhere.ts'
 import { seal, unseal } from '../vault/seal.ts'
 import type { CheckoutParts } from './parts.ts'
 import { type CheckoutRow, findCheckout } from './store.ts'
@@ -27,6 +28,7 @@ export async function openCheckout(parts: CheckoutParts, wireId: string): Promis
   if (merchantId === undefined) return undefined
   parts.directory.mustServe(merchantId)
   const row = await findCheckout(parts.database.work, merchantId, hex!.toLowerCase())
+  if (!row) await refuseElsewhere(parts.database.work, merchantId)
   return row && { ...row, wireId, values: openValues(parts, row) }
 }
 

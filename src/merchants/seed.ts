@@ -209,7 +209,8 @@ export async function applySeed(
         const strangers = entities
           .filter(id => !known.has(id) && !others.has(id))
           .map(id => `token ${label}: there is no entity ${id}.`)
-        const before = standing(token)?.entities ?? entities
+        const acted = standing(token)?.entities ?? []
+        const before = acted.length > 0 ? acted : entities // one from which a move took all acts for nobody
         // Of one that is elsewhere that cell says whose it is.
         const isOurs = (id: string) => !known.has(id) || before.some(other => isRelated(id, other, known))
         if (strangers.length > 0 || entities.some(isOurs)) return strangers

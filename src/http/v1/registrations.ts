@@ -3,6 +3,7 @@
 import type { Nested } from '../../contract/nested.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import { pay } from '../../payments/initial/pay.ts'
+import { refuseElsewhere } from '../../platform/database/elsewhere.ts'
 import { chooseRegistration, storeRegistration } from '../../registrations/create.ts'
 import { deleteRegistration } from '../../registrations/erase.ts'
 import { registrationRecord } from '../../registrations/record.ts'
@@ -86,7 +87,13 @@ const recordOf = ({ directory, build }: HttpParts, { merchantId }: Caller, found
   registrationRecord(found, build, directory.businessTime(merchantId), ndc)
 
 /** Nobody has such an id: 404. It is there, and cannot be used: 400. */
-function unusable(parts: HttpParts, request: Request, { entityId }: Caller, name: ResultName): HttpAnswer {
+async function unusable(
+  parts: HttpParts,
+  request: Request,
+  { entityId, merchantId }: Caller,
+  name: ResultName,
+): Promise<HttpAnswer> {
   const status = name === 'registrationDoesNotExist' ? 404 : 400
+  if (status === 404) await refuseElsewhere(parts.database.work, merchantId)
   return resultAnswer(parts, request, status, name, { entityId })
 }
