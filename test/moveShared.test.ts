@@ -11,6 +11,7 @@ import { type MoveStep, moveMerchant } from '../src/start/moves/move.ts'
 import { eventually, testKeys } from './support/gateway.ts'
 import {
   type CellMerchant,
+  cellMerchant,
   cellMerchants,
   moveParts,
   payIn,
@@ -118,7 +119,7 @@ test('a token that a seed keeps from the merchant on its way does not act for it
   await Promise.all(seeded)
   await eventually(async () => (await payIn(two, first)).status === 200, 'it is served there')
   assert.deepEqual([await said(two, first, 'whole'), await said(two, first, 'partly')], [403, 200])
-  assert.deepEqual((await acts(two))[1], narrowed[1], 'others are not there: nothing of them acts here')
+  assert.deepEqual((await acts(two)).slice(1), [narrowed[1], []], 'what acts for nobody there has not come')
   // What stands there from before is what it is where the merchant comes from.
   await forgetMerchant(one.side, two.side, first.id)
   await one.gateway.pool.query(`update access_tokens set entities = $1 where label = any ('{whole,partly,above}')`, [
@@ -159,6 +160,26 @@ test('a token that is not known where the merchant comes from does not act for i
   assert.ok(one)
 })
 
+test('for what is above the merchant alone a token acts where it comes to as where it comes from', async () => {
+  const { one, two } = cells
+  const merchant = cellMerchant(905)
+  const division = '5a11d0000000000000000000000000d2'
+  const own = seedOf([merchant])
+  const divisions = own.divisions!.map(given => ({ ...given, id: division }))
+  const act = (...entities: string[]) => ({ ...known, tokens: [{ ...tokenFor('of its division'), entities }] })
+  await seed(one, { ...own, divisions })
+  await seed(one, act(division))
+  await moveMerchant(moveParts(cells, merchant))
+  await forgetMerchant(one.side, two.side, merchant.id)
+  await seed(two, act(merchant.channelId))
+  await moveMerchant(moveParts(cells, merchant, { source: two.side, target: one.side }))
+  const rows = await labelled(one, 'of its division')
+  assert.deepEqual(
+    rows.map(({ entities }) => entities),
+    [[merchant.channelId]],
+  )
+})
+
 test('a seed narrows and widens tokens of a merchant who has left, before and after it is forgotten, and keeps nobody from forgetting', async () => {
   const { one, two } = cells
   const [first, second] = [nextMerchant(), nextMerchant()]
@@ -167,7 +188,10 @@ test('a seed narrows and widens tokens of a merchant who has left, before and af
     ...known,
     tokens: rows.map(([name, entities]) => ({ ...tokenFor(name), entities: [...entities] })),
   })
-  await seed(one, given(['to-left', [first.id, second.id]], ['from-above', [division]], ['wider', [first.id]]))
+  await seed(
+    one,
+    given(['to-left', [first.id, second.id]], ['from-above', [division]], ['wider', [first.id]], ['later', [division]]),
+  )
   await moveMerchant(moveParts(cells, first))
   // In this cell nothing of the first ones acts any more; the last one is handed over, and stays as it was.
   const wanted = given(['to-left', [first.id]], ['from-above', [first.id]], ['wider', [first.id, second.id]])
@@ -186,6 +210,11 @@ test('a seed narrows and widens tokens of a merchant who has left, before and af
   await forgetMerchant(one.side, two.side, first.id)
   assert.deepEqual((await seed(one, wanted)).left, [])
   assert.deepEqual((await acts())[2], [[null, second.id, first.id]])
+  await seed(one, given(['later', [first.id]]))
+  assert.deepEqual(
+    (await labelled(one, 'later')).map(({ entities }) => entities),
+    [[first.id]],
+  )
   const { token } = tokenFor('wider')
   await eventually(async () => (await payIn(one, { ...second, token })).status === 200, 'it acts for the other one')
 })
