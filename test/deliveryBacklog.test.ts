@@ -28,6 +28,7 @@ import type { NotificationParts } from '../src/notifications/parts.ts'
 import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
+import { isElsewhere } from '../src/platform/database/elsewhere.ts'
 import type { CallResult } from '../src/platform/egress/call.ts'
 import { makeLog } from '../src/platform/log.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
@@ -406,21 +407,24 @@ test('a round does not wait for one that is ending, and sets nothing aside behin
   await pool.query(`delete from deliveries`)
 })
 
-test('the end of one wakes the next also while its merchant is on the way out or held; of one who arrives rows are as they were', async () => {
-  for (const [direction, state, isWoken] of [
-    ['leaving', 'frozen', true],
-    ['leaving', 'put back', true],
+test('the end of one wakes the next also while its merchant is on the way out or held; of one who arrives none is written', async () => {
+  for (const [direction, state, isHeld] of [
+    ['leaving', 'frozen', false],
+    ['leaving', 'stayed', true],
     ['arriving', 'arriving', false],
   ] as const) {
     const chain = await owed(2)
     await fails(chain, 1, 1)
     assert.equal((await take()).setAside, 1)
     await pool.query(
-      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, $2, $3, false, 'two', 1, now())`,
-      [chain.merchantId, direction, state],
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at, put_back_at)
+       values ($1, $2, $3, false, 'two', 1, now(), case when $4 then now() end)`,
+      [chain.merchantId, direction, state, isHeld],
     )
-    await lane()(ended({ ...chain, position: 1, attempts: 1 }, 'acknowledged'))
-    assert.deepEqual([await behind(chain)], [isWoken ? [] : [2]], direction)
+    const end = lane()(ended({ ...chain, position: 1, attempts: 1 }, 'acknowledged'))
+    if (direction === 'arriving') await assert.rejects(end, isElsewhere)
+    else await end
+    assert.deepEqual(await behind(chain), direction === 'arriving' ? [2] : [], state)
     await pool.query('delete from merchant_moves')
     await pool.query(`delete from deliveries`)
   }

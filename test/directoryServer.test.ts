@@ -16,6 +16,7 @@ import { readRanges } from '../src/connectors/cards/threeDSecure/readRanges.ts'
 import { type ResultName, results } from '../src/contract/results/results.ts'
 import { writtenText, writtenTexts } from '../src/payments/read/written.ts'
 import { clockWith } from '../src/platform/clock.ts'
+import { sizes } from '../src/platform/database/connect.ts'
 import { freePort } from './support/freePort.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile, type TestHost, testHost } from './support/host.ts'
@@ -543,7 +544,7 @@ describe('a result', () => {
       await holder.query('begin')
       await holder.query('select from continuations where payment_id = $1 for update', [id])
       all = Promise.all([{}, refused, {}, refused, {}].map(more => post(url, { ...result, ...more })))
-      await untilWaiting(gateway.pool, 'continuations', 5)
+      await untilWaiting(gateway.pool, 'continuations', sizes.pages.max) // the fifth behind them
     } finally {
       await holder.query('rollback')
       holder.release()
