@@ -7,6 +7,7 @@ import { insertCame } from '../src/clearing/returns/store.ts'
 import { applySeed, type Seed } from '../src/merchants/seed.ts'
 import { announceChange, lockTree } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { inTransaction } from '../src/platform/database/connect.ts'
 import { takeNumbers } from '../src/slips/store.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, moveMerchant } from '../src/start/moves/move.ts'
@@ -44,8 +45,11 @@ const back = (merchant: CellMerchant) => moveParts(cells, merchant, { source: ce
 /** As a backup of the second cell that has nothing of the merchant, with what it knew of moves. */
 async function putBack({ id }: CellMerchant, known: string): Promise<void> {
   const { pool } = cells.two.gateway
-  for (const { name, condition } of (await movedTables(pool)).toReversed())
-    await pool.query(`delete from ${name} where ${condition}`, [id])
+  await inTransaction(pool, async db => {
+    await db.query(`select set_config('tollgate.forgets', $1, true)`, [id])
+    for (const { name, condition } of (await movedTables(db)).toReversed())
+      await db.query(`delete from ${name} where ${condition}`, [id])
+  })
   await pool.query(`update merchant_moves set ${known} where merchant_id = $1`, [id])
 }
 
@@ -317,7 +321,9 @@ test('files of an account that carries refunds alone are forgotten with it, also
   }
   await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell })), /broken/)
   assert.deepEqual(await counts(two), [2, 1, 2])
-  await two.gateway.pool.query(`delete from refund_transfers where account = 'refunds'`)
+  await two.gateway.pool.query(
+    `begin; set local tollgate.forgets = '${merchant.id}'; delete from refund_transfers where account = 'refunds'; commit`,
+  )
   await giveUpMove(moveParts(cells, merchant))
   assert.deepEqual(await counts(two), [0, 0, 0])
   await moveMerchant(moveParts(cells, merchant))
