@@ -36,6 +36,13 @@ const tokenFor = (name: string, ...of: readonly CellMerchant[]) => ({
   token: `token-of-several-merchants-${name}-Qz9KcXe2VbLy`,
   entities: of.map(({ id }) => id),
 })
+/** Tokens by their names, each for what it acts. */
+const given = (...rows: readonly (readonly [string, readonly string[]])[]): Seed => ({
+  ...known,
+  tokens: rows.map(([name, entities]) => ({ ...tokenFor(name), entities: [...entities] })),
+})
+/** Of all merchants here, but where a test says otherwise. */
+const division = '5a11d0000000000000000000000000d1'
 const labelled = async ({ gateway }: TestCell, label: string): Promise<TokenRow[]> =>
   (await readTokens(gateway.pool)).filter(one => one.label === label)
 const entitiesOf = (...of: readonly CellMerchant[]) => of.map(({ id }) => id).sort()
@@ -99,11 +106,6 @@ test('two rows of a credential that are one in the other cell end it there when 
 test('a token that a seed keeps from the merchant on its way does not act for it there, nor when it comes back', async () => {
   const { one, two } = cells
   const [first, second] = [nextMerchant(), nextMerchant()]
-  const division = '5a11d0000000000000000000000000d1'
-  const given = (...rows: readonly (readonly [string, readonly string[]])[]) => ({
-    ...known,
-    tokens: rows.map(([name, entities]) => ({ ...tokenFor(name), entities: [...entities] })),
-  })
   const before = given(['whole', [first.id, second.id]], ['partly', [first.id, second.id]], ['above', [division]])
   const after = given(['whole', [second.id]], ['partly', [first.channelId, second.id]], ['above', [second.id]])
   const said = (cell: TestCell, who: CellMerchant, name: string) =>
@@ -163,15 +165,14 @@ test('a token that is not known where the merchant comes from does not act for i
 test('for what is above the merchant alone a token acts where it comes to as where it comes from', async () => {
   const { one, two } = cells
   const merchant = cellMerchant(905)
-  const division = '5a11d0000000000000000000000000d2'
+  const ofItsOwn = '5a11d0000000000000000000000000d2'
   const own = seedOf([merchant])
-  const divisions = own.divisions!.map(given => ({ ...given, id: division }))
-  const act = (...entities: string[]) => ({ ...known, tokens: [{ ...tokenFor('of its division'), entities }] })
+  const divisions = own.divisions!.map(one => ({ ...one, id: ofItsOwn }))
   await seed(one, { ...own, divisions })
-  await seed(one, act(division))
+  await seed(one, given(['of its division', [ofItsOwn]]))
   await moveMerchant(moveParts(cells, merchant))
   await forgetMerchant(one.side, two.side, merchant.id)
-  await seed(two, act(merchant.channelId))
+  await seed(two, given(['of its division', [merchant.channelId]]))
   await moveMerchant(moveParts(cells, merchant, { source: two.side, target: one.side }))
   const rows = await labelled(one, 'of its division')
   assert.deepEqual(
@@ -183,11 +184,6 @@ test('for what is above the merchant alone a token acts where it comes to as whe
 test('a seed narrows and widens tokens of a merchant who has left, before and after it is forgotten, and keeps nobody from forgetting', async () => {
   const { one, two } = cells
   const [first, second] = [nextMerchant(), nextMerchant()]
-  const division = '5a11d0000000000000000000000000d1'
-  const given = (...rows: readonly (readonly [string, readonly string[]])[]) => ({
-    ...known,
-    tokens: rows.map(([name, entities]) => ({ ...tokenFor(name), entities: [...entities] })),
-  })
   await seed(
     one,
     given(['to-left', [first.id, second.id]], ['from-above', [division]], ['wider', [first.id]], ['later', [division]]),
