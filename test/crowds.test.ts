@@ -724,6 +724,70 @@ it('pages that wait for the database keep neither payments nor readiness waiting
   }
 })
 
+const requestFrom = (address: string): Request => ({
+  method: 'GET',
+  path: '/slow',
+  query: '',
+  headers: {},
+  body: '',
+  charset: 'utf-8',
+  address,
+  publicUrl: '',
+  number: '0'.repeat(32),
+  isGone: () => false,
+  whenAnswered: [],
+  seen: {},
+})
+
+it('of pages a few are made at a time, next that of the network which had fewest, and who waits too long is told to come again', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const patience: (() => void)[] = []
+  const clock: Clock = {
+    ...systemClock,
+    after(_, late) {
+      patience.push(late)
+      const timer: Timer = { cancel() {}, unref: () => timer }
+      return timer
+    },
+  }
+  const find = router({ build: '', clock } as HttpParts, [
+    {
+      method: 'GET',
+      path: '/slow',
+      callers: 'browser',
+      inTurn: true,
+      answer: ({ address }) => {
+        begun.push(address)
+        return new Promise(resolve => ends.push(() => resolve({ status: 200, body: '' })))
+      },
+    },
+  ])
+  const ask = async (address: string) => find('GET', '/slow').answer(requestFrom(address))
+  const settled = () => new Promise(resolve => setImmediate(resolve))
+  // Of one line with a /48, each from a network of its own there.
+  const crowd = Array.from({ length: 100 }, (_, at) => ask(`2001:db8:5:${(at * 256).toString(16)}::1`))
+  await settled()
+  const atOnce = begun.length
+  assert.ok(atOnce >= sizes.pages.max && atOnce <= 2 * sizes.pages.max, `${atOnce}`)
+  const other = ask('192.0.2.1')
+  // What it has used is counted when the first of it ends.
+  await new Promise(resolve => setTimeout(resolve, 5))
+  ends[0]!()
+  await settled()
+  assert.deepEqual(begun.slice(atOnce), ['192.0.2.1'])
+  patience[99]!()
+  const { status, headers } = await crowd[99]!
+  assert.deepEqual([status, headers?.['Retry-After']], [429, '1'])
+  let ended = 0
+  while (ended < ends.length) {
+    ends[ended++]!()
+    await settled()
+  }
+  assert.equal((await other).status, 200)
+  assert.ok((await Promise.all(crowd.slice(0, 99))).every(answer => answer.status === 200))
+})
+
 describe('requests under way without a token', () => {
   it('are limited for a network, and for no other; one that is answered makes room', async () => {
     const waiting: (() => void)[] = []
@@ -737,20 +801,7 @@ describe('requests under way without a token', () => {
       },
     ])
     const ask = (address: string) => {
-      const request: Request = {
-        method: 'GET',
-        path: '/slow',
-        query: '',
-        headers: {},
-        body: '',
-        charset: 'utf-8',
-        address,
-        publicUrl: '',
-        number: '0'.repeat(32),
-        isGone: () => false,
-        whenAnswered: [],
-        seen: {},
-      }
+      const request = requestFrom(address)
       return { request, answer: Promise.resolve(limited('GET', '/slow').answer(request)) }
     }
     const crowd = Array.from({ length: networkRequestsMost }, (_, at) => ask(`2001:db8::${at.toString(16)}`))

@@ -6,7 +6,7 @@ import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { openingsMost, type Patience } from '../src/http/connections.ts'
 import type { HttpParts } from '../src/http/parts.ts'
-import type { Router } from '../src/http/router.ts'
+import type { Route, Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
 import { clockWith, systemClock, systemRandom, type Timer } from '../src/platform/clock.ts'
 import type { Gateway } from '../src/start/assemble.ts'
@@ -352,6 +352,45 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
   }
   return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
 }
+
+it('pages for strangers are made in turns, but for those that ask somebody else, or nobody', () => {
+  const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {} } as unknown as Gateway, [])
+  const isMade = ({ method, path, callers, inTurn }: Route) =>
+    method === 'GET' && callers !== 'token' && !inTurn && path.includes('{')
+  const elsewhere = /^\/(office|r|sandbox|docs)\//
+  const others = routes.filter(route => isMade(route) && !elsewhere.test(route.path))
+  assert.deepEqual(
+    others.map(({ path }) => path),
+    ['/v1/static/{build}/img/{name}'],
+    'drawn without the database',
+  )
+})
+
+it('who is refused and asks again at once has few turns for it', async () => {
+  const refusedIn: number[] = []
+  let turn = 0
+  const server = serverOf((_, path) => ({
+    name: path,
+    answer: () => {
+      refusedIn.push(turn)
+      return { status: 429, body: '{}' }
+    },
+  }))
+  const port = await server.listen(0, '127.0.0.1')
+  const crowd = Array.from({ length: 20 }, () => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.resume()
+    return socket.on('connect', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(30)))
+  })
+  while (refusedIn.length < 600) {
+    await new Promise(resolve => setImmediate(resolve))
+    turn++
+  }
+  for (const socket of crowd) socket.destroy()
+  await server.close()
+  const turns = refusedIn.at(-1)! - refusedIn[0]!
+  assert.ok(turns >= 100, `600 refusals in ${turns} turns`)
+})
 
 it('an answer that is taken slowly and all the time is taken whole, whether it stands ready or is made on the way', async () => {
   const piece = 'x'.repeat(1024 * 1024)

@@ -2,6 +2,7 @@
 // path takes.
 
 import { notBuilt } from '../contract/notBuilt.ts'
+import { leastFirst, type Turns } from '../platform/database/turns.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
@@ -30,6 +31,8 @@ export type Route = {
   readonly usesUp?: true
   /** What it takes before its caller is known: as much as so many others, which share the turns of their network. */
   readonly cost?: number
+  /** A page for which the database alone is asked, by strangers too: a few are made at a time, next that of the network which has used least of late. */
+  readonly inTurn?: true
   readonly answer: RequestFunction
 }
 
@@ -46,7 +49,7 @@ type Segment = { readonly word: string } | { readonly name: string; readonly res
 type RoutePath = { readonly path: string; readonly segments: readonly Segment[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
-  const underWay = countUnderWay()
+  const limits = { underWay: countUnderWay(), inTurn: leastFirst(parts.clock, pageSeconds, pagesAtOnce) }
   const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
@@ -76,7 +79,7 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
     const got = methods.get('GET')
     const hasHead = got !== undefined && !got.usesUp
     const route = method === 'HEAD' ? (hasHead ? got : undefined) : methods.get(method)
-    if (route) return { name, route, answer: request => answerOf(parts, underWay, route, request, found.named) }
+    if (route) return { name, route, answer: request => answerOf(parts, limits, route, request, found.named) }
     const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
     const allow = [...methods.keys(), ...(hasHead ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
     return {
@@ -91,19 +94,35 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
 
 function answerOf(
   parts: HttpParts,
-  underWay: UnderWay,
+  { underWay, inTurn }: Limits,
   route: Route,
   request: Request,
   named: PathValues,
 ): HttpAnswer | Promise<HttpAnswer> {
+  const tooMany = () => resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
+  const networks = networksAround(request.address)
   const isWithin = (network: string) => underWay(request, network, networkRequestsMost * networkShare(network))
-  if (route.callers !== 'token' && !networksAround(request.address).every(isWithin))
-    return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
+  if (route.callers !== 'token' && !networks.every(isWithin)) return tooMany()
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
-  return route.answer(request.method === 'HEAD' ? { ...request, method: 'GET' } : request, named)
+  const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
+  if (!route.inTurn) return route.answer(asked, named)
+  let hasBegun = false
+  return inTurn(networks.at(-1)!, async () => {
+    hasBegun = true
+    return route.answer(asked, named)
+  }).catch(error => {
+    if (hasBegun) throw error
+    return tooMany()
+  })
 }
+
+type Limits = { readonly underWay: UnderWay; readonly inTurn: Turns }
+
+/** Twice as many as there are connections for them: one is worked on while another one's statement is under way. */
+const pagesAtOnce = 8
+const pageSeconds = 10
 
 const nothing: PathValues = {}
 

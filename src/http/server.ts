@@ -265,7 +265,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (isTooLong(head)) return send(request, incoming, outgoing, shortHead(made), cors)
     outgoing.writeHead(status, head)
     connections.answers(incoming, length)
-    turns.spent(networksAround(request.address), length)
+    turns.spent(networksAround(request.address), status === 429 ? length + refusedBytes : length)
     if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
@@ -349,6 +349,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 }
 
 const heapBytesMost = 16 * 1024
+
+/** Who asks again at once when he was refused would fill every turn, and what others are owed needs many of them: a refusal is as large as this for the turns of his network. */
+const refusedBytes = 64 * 1024
 
 type RequestTarget = Pick<Request, 'path' | 'query'>
 

@@ -14,7 +14,14 @@ import { canBePaid, findView, type SlipPageParts, type SlipView } from './view.t
 
 export function slipRoutes(parts: SlipPageParts): Route[] {
   const { paySlip } = parts
-  const get = (path: string, answer: RequestFunction): Route => ({ method: 'GET', path, callers: 'browser', cost: 8, answer })
+  const get = (path: string, answer: RequestFunction): Route => ({
+    method: 'GET',
+    path,
+    callers: 'browser',
+    cost: 8,
+    inTurn: true,
+    answer,
+  })
   return [
     get('/slip/{token}', page(parts)),
     get('/slip/{token}/slip.pdf', pdf(parts)),
