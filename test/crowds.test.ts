@@ -664,6 +664,40 @@ describe('a proxy whose caller has too much under way', () => {
   })
 })
 
+it('a connection ends when all is answered that was asked before the end, a body that was cut among it, and is closed soon', () => {
+  const looks: (() => void)[] = []
+  const every: Clock['every'] = (_, act) => {
+    looks.push(act)
+    return never
+  }
+  let now = 0
+  const { connections, socketFrom } = makeWatch(undefined, { ...systemClock, elapsed: () => now, every })
+  const socket = socketFrom('192.0.2.7')
+  let ends = 0
+  Object.assign(socket, { end: () => ends++ })
+  const asked = (complete: boolean) => {
+    const incoming = { socket, complete, rawHeaders: [] as string[] } as IncomingMessage
+    const outgoing = someAnswer()
+    assert.ok(connections.asked(incoming, outgoing, '192.0.2.7'))
+    return { incoming, outgoing }
+  }
+  const isClosedAfter = (seconds: number) => {
+    now += seconds * 1000
+    for (const look of looks) look()
+    return socket.closed
+  }
+  const [first, cut] = [asked(true), asked(false)]
+  connections.cuts(cut.incoming)
+  assert.equal(isClosedAfter(50), false)
+  first.outgoing.emit('close')
+  assert.equal(ends, 0)
+  cut.outgoing.emit('close')
+  assert.equal(ends, 1)
+  // What still comes is taken in for a while.
+  assert.deepEqual([isClosedAfter(4), isClosedAfter(2)], [false, true])
+  connections.stop()
+})
+
 it('of a /56 and a /48 of IPv6 as many requests wait together as of two and four addresses', () => {
   for (const [step, addresses] of [
     [1, 2],

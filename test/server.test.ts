@@ -101,6 +101,14 @@ describe('sizes', () => {
     close(await ask(post(filled(bodyMax + 1)), 413, '200.100.103'))
     close(await ask(post(filled(8 * bodyMax)), 413, '200.100.103'))
   })
+  it('a 413 behind another answer comes after it, and is the last', async () => {
+    const line = open()
+    const tooLarge = post(`${payment}&unknown=${'x'.repeat(bodyMax)}`)
+    line.write(post(`${payment}&customParameters[simulateDelay]=300`) + tooLarge + missing)
+    check(await line.next(), 200, '000.100.110')
+    check(await line.next(), 413, '200.100.103')
+    await line.closed
+  })
   it('what comes from browsers, and from other sides, is small', async () => {
     const send = async (path: string, size: number) => {
       const line = open()

@@ -63,8 +63,8 @@ export type Connections = {
   takes(socket: Socket, bytes: number, caller: string): boolean
   /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
-  /** They are needed no more. */
-  letsGo(incoming: IncomingMessage): void
+  /** The rest of its body is not looked at: what came goes, and the answer is the last of the connection. */
+  cuts(incoming: IncomingMessage): void
   /** Its body has come whole, and is kept until it begins. */
   waits(incoming: IncomingMessage, body: string): void
   /** It stands in a line, which it leaves by this when its connection is closed. */
@@ -100,7 +100,14 @@ type OpenConnection = {
   endsBefore: number | undefined
 }
 
-type HeldRequest = { readonly outgoing: ServerResponse; kept: number; untaken: number; body?: string; leave?: () => void }
+type HeldRequest = {
+  readonly outgoing: ServerResponse
+  kept: number
+  untaken: number
+  body?: string
+  isCut?: true
+  leave?: () => void
+}
 
 /** What a head holds, its texts some bytes each besides their letters. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
@@ -116,9 +123,9 @@ type Candidate = { readonly one: OpenConnection; readonly since: number; readonl
 const goesBefore = (one: Candidate, other: Candidate): boolean =>
   one.isUntaken === other.isUntaken ? one.since < other.since : other.isUntaken
 
-/** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
+/** A request of which nothing more can come never ends: no answer is owed to it before it has come whole, or was cut. */
 function isOwed({ unfinished }: OpenConnection): boolean {
-  for (const { complete } of unfinished.keys()) if (complete) return true
+  for (const [{ complete }, { isCut }] of unfinished) if (complete || isCut) return true
   return false
 }
 
@@ -363,12 +370,16 @@ export function watchConnections(
     if (networks.sum('untaken') > untakenBytesMost) dropHeld(mostHeld('untaken'))
   }
 
+  function endsIn(one: OpenConnection, seconds: number): void {
+    one.endsBefore = clock.elapsed() + seconds * 1000
+  }
+
   function closeSoon(socket: Socket): void {
     stopParsing(socket)
     // What still comes is taken in: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
     socket.destroySoon = () => socket.end()
     const one = connections.get(socket)
-    if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
+    if (one) endsIn(one, isOwed(one) ? answerSeconds : lingerSeconds)
     else socket.destroy()
   }
 
@@ -378,7 +389,7 @@ export function watchConnections(
     begun(socket) {
       const one = opened(socket)
       if (!one) return
-      one.endsBefore = clock.elapsed() + handshakeSeconds * 1000
+      endsIn(one, handshakeSeconds)
       unsecured.add(socket)
       socket.once('close', () => unsecured.delete(socket))
     },
@@ -416,7 +427,9 @@ export function watchConnections(
         if (!connections.has(one.socket)) return
         answered(one, incoming)
         waitsAnew(one)
-        if (one.endsBefore !== undefined && !isOwed(one)) one.socket.end()
+        if (one.endsBefore === undefined || isOwed(one)) return
+        one.socket.end()
+        endsIn(one, lingerSeconds)
       })
       keeps(incoming, headBytes(incoming))
       return true
@@ -436,7 +449,12 @@ export function watchConnections(
       return (speaksForAll ? !isCrowded : isWithin(ofOne, smallPieces, around, lacks)) || tooMuch(one)
     },
     keeps,
-    letsGo,
+    cuts(incoming) {
+      letsGo(incoming)
+      const asked = connections.get(incoming.socket)?.unfinished.get(incoming)
+      if (asked) asked.isCut = true
+      closeSoon(incoming.socket)
+    },
     waits(incoming, body) {
       const one = connections.get(incoming.socket)
       const asked = one?.unfinished.get(incoming)

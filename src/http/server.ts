@@ -376,7 +376,7 @@ function readBody(
   incoming: IncomingMessage,
   caller: string,
   bodyMax: number,
-  { closeSoon, keeps, letsGo, takes, waits }: Connections,
+  { cuts, keeps, takes, waits }: Connections,
   done: (bytes: number | undefined) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
@@ -390,9 +390,8 @@ function readBody(
     if (length > bodyMax) {
       if (over) return
       over = true
-      letsGo(incoming)
+      cuts(incoming)
       done(undefined)
-      closeSoon(incoming.socket) // the rest is not looked at: the answer is the last of the connection
     } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)
     else {
       if (length > body.length) body = grown(body, at, Math.min(Math.max(2 * length, 4096), bodyMax))
