@@ -7,6 +7,7 @@ import net, { connect, type Socket } from 'node:net'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type pg from 'pg'
 import type { Request } from '../src/http/answer.ts'
 import {
   connectionsMost,
@@ -27,6 +28,7 @@ import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
+import { fairPool } from '../src/platform/database/fairPool.ts'
 import { lookTogether } from '../src/platform/look.ts'
 import { networksAround } from '../src/platform/network.ts'
 import { costsTimes } from './support/costs.ts'
@@ -272,6 +274,25 @@ describe('connections', () => {
     const late = Array.from({ length: 50 }, () => socketFrom('192.0.2.8'))
     assert.deepEqual([...neighbours, ...late].filter(({ closed }) => closed).length, 0)
     assert.equal(crowd.filter(({ closed }) => closed).length, crowd.length + 70 - connectionsMost)
+    connections.stop()
+  })
+
+  it('on which all that was asked waits for its turn make room for others, when all places are taken by such', () => {
+    const { connections, socketFrom, ask } = makeWatch()
+    const crowd = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '198.51.100.4'].flatMap(address =>
+      Array.from({ length: networkConnectionsMost }, () => {
+        const socket = socketFrom(address)
+        return { socket, asked: ask(socket) }
+      }),
+    )
+    const begun = crowd.slice(0, 600)
+    for (const { asked } of begun) connections.begins(asked)
+    const late = Array.from({ length: 20 }, () => socketFrom('192.0.2.8'))
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    assert.deepEqual(
+      [closed(late), closed(begun.map(({ socket }) => socket)), closed(crowd.map(({ socket }) => socket))],
+      [0, 0, 20],
+    )
     connections.stop()
   })
 
@@ -645,6 +666,16 @@ describe('a proxy whose caller has too much under way', () => {
     assert.ok(crowd.every(({ socket, got }) => !socket.destroyed && got === ''))
   })
 
+  it('leaves a line with his address, and is counted', async () => {
+    const before = gateway.logged.length
+    await assertRefused(send(`${head('192.0.2.9', 'Transfer-Encoding: chunked')}${'1\r\na\r\n'.repeat(9000)}0\r\n\r\n`))
+    const lines = gateway.logged.slice(before).map(text => JSON.parse(text))
+    assert.deepEqual(
+      lines.map(({ level, message, status, address }) => ({ level, message, status, address })),
+      [{ level: 'warn', message: 'a caller was turned away', status: 429, address: '192.0.2.9' }],
+    )
+  })
+
   it('gets one for a body in small pieces', async () => {
     const chunked = head('192.0.2.7', 'Transfer-Encoding: chunked')
     await assertRefused(send(`${chunked}${'1\r\na\r\n'.repeat(9000)}0\r\n\r\n${codes('192.0.2.7')}`))
@@ -693,7 +724,8 @@ it('a connection ends when all is answered that was asked before the end, a body
   assert.equal(ends, 0)
   cut.outgoing.emit('close')
   assert.equal(ends, 1)
-  // What still comes is taken in for a while.
+  // What still comes is taken in for a while, and no longer for what comes.
+  connections.closeSoon(socket)
   assert.deepEqual([isClosedAfter(4), isClosedAfter(2)], [false, true])
   connections.stop()
 })
@@ -810,7 +842,7 @@ it('of pages a few are made at a time, next that of the network which had fewest
   ends[0]!()
   await settled()
   assert.deepEqual(begun.slice(atOnce), ['192.0.2.1'])
-  patience[99]!()
+  patience.at(-2)!() // the last one is the other’s
   const { status, headers } = await crowd[99]!
   assert.deepEqual([status, headers?.['Retry-After']], [429, '1'])
   let ended = 0
@@ -820,6 +852,41 @@ it('of pages a few are made at a time, next that of the network which had fewest
   }
   assert.equal((await other).status, 200)
   assert.ok((await Promise.all(crowd.slice(0, 99))).every(answer => answer.status === 200))
+})
+
+it('what a request asks of the database it asks for its network, whatever it is', async () => {
+  const asked: string[] = []
+  const ends: (() => void)[] = []
+  const fake = {
+    query(address: string) {
+      asked.push(address)
+      return new Promise<void>(resolve => ends.push(resolve))
+    },
+  }
+  const pool = fairPool(fake as unknown as pg.Pool, systemClock, 60, 1)
+  const find = router({ build: '', clock: systemClock } as HttpParts, [
+    {
+      method: 'GET',
+      path: '/slow',
+      callers: 'token',
+      answer: async ({ address }) => {
+        await null
+        await pool.query(address)
+        return { status: 200, body: '' }
+      },
+    },
+  ])
+  const settled = () => new Promise(resolve => setImmediate(resolve))
+  const ask = async (address: string) => find('GET', '/slow').answer(requestFrom(address))
+  const all = ['192.0.2.1', '192.0.2.1', '192.0.2.1', '192.0.2.2'].map(ask)
+  await settled()
+  await new Promise(resolve => setTimeout(resolve, 5))
+  for (let at = 0; at < 4; at++) {
+    ends[at]!()
+    await settled()
+  }
+  await Promise.all(all)
+  assert.deepEqual(asked, ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.1'])
 })
 
 describe('requests under way without a token', () => {
@@ -919,26 +986,39 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 
-it('those of a wide network have twice and four times as many turns together, and take turns among themselves', () => {
+it('those of one network take turns with those of all others, however many these are, and a turn has an end', () => {
   const turns: (() => void)[] = []
   const { turn, spent } = fairTurns(go => turns.push(go))
   const begun: string[] = []
   const begin = (address: string) => turn(networksAround(address), 0, 1, () => begun.push(address))
+  const next = () => {
+    const before = begun.length
+    turns.shift()!()
+    const come = begun.slice(before)
+    return (address: string) => come.filter(one => one === address).length
+  }
   const household = Array.from({ length: 4 }, (_, at) => `2001:db8:0:${at}::1`)
   for (let times = 0; times < 160; times++) for (const address of household) begin(address)
   assert.equal(begun.length, 128)
   begin('2001:db8:1::1')
-  begin('192.0.2.7')
-  assert.equal(begun.length, 130, 'others have their own')
-  const [first, second] = [household.slice(0, 2), household.slice(2)]
-  for (const pair of [first, second, first, second]) {
-    turns.shift()!()
-    assert.deepEqual([...new Set(begun.slice(-128))], pair)
-  }
-  assert.equal(begun.length, 642)
+  for (let times = 0; times < 100; times++) begin('192.0.2.7')
+  assert.equal(begun.length, 128, 'this turn has begun')
+  let come = next()
+  assert.equal(come('2001:db8:1::1'), 1)
+  assert.deepEqual([...household, '192.0.2.7'].map(come).sort(), [25, 25, 25, 26, 26])
+  come = next()
+  assert.deepEqual([...household, '192.0.2.7'].map(come).sort(), [25, 25, 26, 26, 26])
+  assert.equal(begun.length, 3 * 128)
+  // More lines than a turn has: those that had nothing come first in the next.
+  const crowd = Array.from({ length: 200 }, (_, at) => `198.51.100.${at}`)
+  for (let times = 0; times < 3; times++) for (const address of crowd) begin(address)
+  const first = next()
+  const second = next()
+  assert.ok(crowd.every(address => [1, 2].includes(first(address) + second(address))))
+  while (turns.length > 0) next()
   // Of a long answer the wide network pays too.
   spent(networksAround(household[0]!), 64 * 4096 * 2)
-  turns.shift()!()
+  next()
   const before = begun.length
   begin(household[1]!)
   assert.equal(begun.length, before, 'its turns are spent')

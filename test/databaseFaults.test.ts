@@ -10,6 +10,7 @@ import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect, sizes } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
+import { askedBy, fairPool } from '../src/platform/database/fairPool.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
@@ -672,4 +673,53 @@ describe('closing', () => {
     await database.close()
     await gateway.stop() // drops the database, which a connection would keep
   })
+})
+
+it('a pool of many gives its connections to whoever has used them least, by statement and by transaction', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const released: unknown[] = []
+  let isDown = false
+  const fake = {
+    query: (name: string) => {
+      begun.push(name)
+      return new Promise<string>(resolve => ends.push(() => resolve(`rows of ${name}`)))
+    },
+    async connect() {
+      if (isDown) throw new Error('no connection')
+      return { release: (error: unknown) => void released.push(error) }
+    },
+  }
+  let elapsed = 0
+  const pool = fairPool(fake as unknown as pg.Pool, { ...systemClock, elapsed: () => elapsed }, 60, 2)
+  const ask = (whom: string, name: string) => askedBy(whom, () => pool.query(name)) as unknown as Promise<string>
+  const settled = () => new Promise(resolve => setImmediate(resolve))
+  const crowd = Array.from({ length: 6 }, (_, at) => ask('crowd', `crowd ${at}`))
+  await settled()
+  assert.deepEqual(begun, ['crowd 0', 'crowd 1'])
+  const transaction = askedBy('other', () => pool.connect())
+  const other = ask('third', 'third')
+  elapsed += 10
+  ends[0]!()
+  const client = await transaction
+  assert.equal(begun.length, 2, 'the transaction has the turn')
+  ends[1]!()
+  await settled()
+  assert.deepEqual(begun.slice(2), ['third'])
+  client.release(true)
+  client.release()
+  await settled()
+  assert.deepEqual([released, begun.slice(3)], [[true, undefined], ['crowd 2']], 'a turn is given back once')
+  isDown = true
+  const refused = askedBy('other', () => pool.connect())
+  ends[2]!()
+  await assert.rejects(refused, /no connection/)
+  for (let at = 3; at < ends.length; at++) {
+    ends[at]!()
+    await settled()
+  }
+  assert.deepEqual(
+    await Promise.all([...crowd, other]),
+    [...crowd.keys()].map(at => `rows of crowd ${at}`).concat('rows of third'),
+  )
 })

@@ -12,6 +12,7 @@ import { networkConnectionsMost } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { serveMetrics } from '../src/platform/scrape.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
+import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -109,12 +110,36 @@ it('figures are asked for once on a connection', { timeout: 120_000 }, async () 
     end = resolve
   })
   const figures = await serveMetrics(() => reading, log, { port: 0, host: '127.0.0.1', token: undefined })
+  let got = ''
   const socket = connect(figures.port, '127.0.0.1').on('error', () => {})
+  socket.setEncoding('latin1').on('data', text => {
+    got += text
+  })
   const closed = ended(socket)
-  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2))
-  await closed // while the first is not answered yet
-  end('')
+  const asked = 'GET /metrics HTTP/1.1\r\nHost: x\r\n'
+  // Behind it another one, and one with a body that is parsed piece by piece where somebody listens.
+  socket.write(`${asked}\r\n${asked}\r\n${asked}Transfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(5000)}0\r\n\r\n`)
+  socket.write(`${asked}\r\n`)
+  end('figures')
+  await closed
+  assert.deepEqual([got.split('HTTP/1.1 ').length - 1, got.includes('figures')], [1, true])
   assert.equal((await fetch(`http://127.0.0.1:${figures.port}/metrics`)).status, 200)
+  await figures.stop()
+})
+
+it('what is sent behind the head of a question for figures costs what its bytes do, in however many pieces', async () => {
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const figures = await serveMetrics(async () => '', log, { port: 0, host: '127.0.0.1', token: undefined })
+  const asked = 'GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const small = '1\r\na\r\n'.repeat(10_000)
+  const large = `ea60\r\n${'a'.repeat(60_000)}\r\n`
+  const send = (body: string) => async () => {
+    const socket = connect(figures.port, '127.0.0.1').on('error', () => {})
+    const closed = ended(socket)
+    socket.resume().write(asked + body)
+    await closed
+  }
+  await costsTimes(4, send(large), send(small), 'small pieces')
   await figures.stop()
 })
 

@@ -337,7 +337,7 @@ describe('stopping', () => {
 })
 
 it('every route for tokens asks for one, and no other does', async () => {
-  const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {} } as unknown as Gateway, [])
+  const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {}, clock: systemClock } as unknown as Gateway, [])
   for (const { method, path, callers } of routes) {
     if (path.startsWith('/health')) continue
     const address = `${gateway.baseUrl}${path.replace(/\{\w+\}/, '0'.repeat(32))}`
@@ -362,7 +362,7 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
 }
 
 it('pages for strangers are made in turns, but for those that ask somebody else, or nobody', () => {
-  const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {} } as unknown as Gateway, [])
+  const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {}, clock: systemClock } as unknown as Gateway, [])
   const isMade = ({ method, path, callers, inTurn }: Route) =>
     method === 'GET' && callers !== 'token' && !inTurn && path.includes('{')
   const elsewhere = /^\/(office|r|sandbox|docs)\//

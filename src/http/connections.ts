@@ -129,6 +129,12 @@ function isOwed({ unfinished }: OpenConnection): boolean {
   return false
 }
 
+/** All that was asked there waits for its turn. */
+function isInLine({ unfinished }: OpenConnection): boolean {
+  for (const { body } of unfinished.values()) if (body === undefined) return false
+  return true
+}
+
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
@@ -138,7 +144,7 @@ export function watchConnections(
   clock: Clock,
   { answerSeconds, idleSeconds, handshakeSeconds, lookEverySeconds }: Patience = standard,
   isShared: (address: string) => boolean = () => false,
-  refuse: (socket: Socket) => void = endParsing,
+  refuse: (socket: Socket, caller: string) => void = endParsing,
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
   const networks = countNetworks<OpenConnection>()
@@ -274,7 +280,7 @@ export function watchConnections(
   }
 
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. */
+   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line. */
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
     const own = crowdOf(newcomer, 'connections')
     let largest = 0
@@ -282,7 +288,11 @@ export function watchConnections(
     for (const network of isCrowd ? [newcomer] : networks.all()) {
       const crowd = crowdOf(network, 'connections')
       if (crowd < largest) continue
-      const found = oldestWaiting(network) ?? (network === newcomer || crowd > own ? longestUntaken(network) : undefined)
+      const isLarger = crowd > own
+      const found =
+        oldestWaiting(network) ??
+        (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
+        (isLarger ? lastInLine(network) : undefined)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -303,6 +313,12 @@ export function watchConnections(
       if (since !== undefined && (!found || since < found.since)) found = { one, since, isUntaken: true }
     }
     return found
+  }
+
+  /** Nothing that was asked there has begun. */
+  function lastInLine({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    for (const one of owed) if (isInLine(one)) return { one, since: clock.elapsed(), isUntaken: true }
+    return undefined
   }
 
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
@@ -338,11 +354,11 @@ export function watchConnections(
     // Behind others it cannot be answered, nor what is answered already.
     if (!first || more.length > 0 || first[1].outgoing.headersSent || !isOfProxy(one)) return void drop(one.socket)
     answered(one, first[0])
-    refuse(one.socket)
+    refuse(one.socket, networkName(one.caller))
   }
 
   function tooMuch(one: OpenConnection): false {
-    if (isOfProxy(one)) refuse(one.socket)
+    if (isOfProxy(one)) refuse(one.socket, networkName(one.caller))
     else endParsing(one.socket)
     return false
   }
@@ -379,8 +395,8 @@ export function watchConnections(
     // What still comes is taken in: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
     socket.destroySoon = () => socket.end()
     const one = connections.get(socket)
-    if (one) endsIn(one, isOwed(one) ? answerSeconds : lingerSeconds)
-    else socket.destroy()
+    if (!one) socket.destroy()
+    else if (one.endsBefore === undefined) endsIn(one, isOwed(one) ? answerSeconds : lingerSeconds)
   }
 
   return {

@@ -2,6 +2,7 @@
 // path takes.
 
 import { notBuilt } from '../contract/notBuilt.ts'
+import { askedBy } from '../platform/database/fairPool.ts'
 import { leastFirst, type Turns } from '../platform/database/turns.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
@@ -107,11 +108,13 @@ function answerOf(
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
-  if (!route.inTurn) return route.answer(asked, named)
+  const network = networks.at(-1)!
+  const answered = () => askedBy(network, () => route.answer(asked, named))
+  if (!route.inTurn) return answered()
   let hasBegun = false
-  return inTurn(networks.at(-1)!, async () => {
+  return inTurn(network, async () => {
     hasBegun = true
-    return route.answer(asked, named)
+    return answered()
   }).catch(error => {
     if (hasBegun) throw error
     return tooMany()

@@ -97,7 +97,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     parts.clock,
     options.patience,
     address => isListed(options.trustedProxies, address),
-    socket => refuseUnread(socket, 429, 'tooManyRequests', 'Retry-After: 1\r\n'),
+    (socket, caller) => refuseUnread(socket, 429, 'tooManyRequests', 'Retry-After: 1\r\n', caller),
   )
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -213,28 +213,27 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   }
 
   /** The last of a connection: what is no request, or none that is looked at. */
-  function refuseUnread(socket: Socket, status: number, name: ResultName, header = ''): void {
+  function refuseUnread(socket: Socket, status: number, name: ResultName, header = '', address = ''): void {
     connections.closeSoon(socket)
     if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
-    const { body } = resultAnswer(
-      parts,
-      {
-        method: '',
-        path: '',
-        query: '',
-        headers: {},
-        body: '',
-        charset: 'utf-8',
-        address: '',
-        publicUrl: '',
-        number: randomHex(parts.random),
-        isGone: () => socket.destroyed,
-        whenAnswered: [],
-        seen: {},
-      },
-      status,
-      name,
-    )
+    const request: Request = {
+      method: '',
+      path: '',
+      query: '',
+      headers: {},
+      body: '',
+      charset: 'utf-8',
+      address,
+      publicUrl: '',
+      number: randomHex(parts.random),
+      isGone: () => socket.destroyed,
+      whenAnswered: [],
+      seen: {},
+    }
+    const made = resultAnswer(parts, request, status, name)
+    const { body } = made
+    parts.count.request('unread', status, 0)
+    noteRefusal(parts, request, made)
     socket.end(
       `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${writtenHeaders}${header}Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     )

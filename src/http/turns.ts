@@ -4,9 +4,12 @@
 import { addTo } from '../platform/counts.ts'
 import { networkShare } from '../platform/network.ts'
 
-/** Begun in one turn for one network (a /56 and a /48 have twice and four times as many), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
+/** Begun in one turn for one network (a /56 and a /48 have twice and four times as many, all together twice), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
 const bytesForOne = 4096
+/** As long as a turn takes everybody waits for each of its steps. */
+const everybody = 'everybody'
+const mostOf = (network: string): number => atOnce * (network === everybody ? 2 : networkShare(network))
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
@@ -27,10 +30,27 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
   const isRoom = (networks: readonly string[], more: number): boolean =>
     networks.every(network => {
       const weights = begun.get(network) ?? 0
-      return weights === 0 || weights + more <= atOnce * networkShare(network)
+      return weights === 0 || weights + more <= mostOf(network)
     })
   const take = (networks: readonly string[], weight: number): void => {
     for (const network of networks) addTo(begun, network, weight)
+  }
+
+  /** One of each line. Those that had nothing come first when it goes on, in this turn or the next. */
+  function beginOfEach(): boolean {
+    let hasBegun = false
+    for (const [network, line] of [...waiting]) {
+      const [one] = line
+      if (one && !isRoom(one.networks, one.weight)) continue
+      waiting.delete(network)
+      if (!one) continue
+      take(one.networks, one.weight)
+      line.delete(one)
+      if (line.size > 0) waiting.set(network, line)
+      one.begin()
+      hasBegun = true
+    }
+    return hasBegun
   }
 
   function schedule(): void {
@@ -41,21 +61,9 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
       begun.clear()
       for (const [network, weight] of owed) {
         begun.set(network, weight)
-        addTo(owed, network, -Math.min(weight, atOnce * networkShare(network)))
+        addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
-      for (const [network, line] of [...waiting]) {
-        const before = line.size
-        for (const one of line) {
-          if (!isRoom(one.networks, one.weight)) break
-          take(one.networks, one.weight)
-          line.delete(one)
-          one.begin()
-        }
-        if (line.size === before && before > 0) continue
-        // Of many lines in one wide network those that had nothing come before it in the next turn.
-        waiting.delete(network)
-        if (line.size > 0) waiting.set(network, line)
-      }
+      while (beginOfEach());
       if (waiting.size + owed.size > 0) schedule()
     })
   }
@@ -63,14 +71,15 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
   function turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined {
     const [network] = networks as readonly [string]
     const weight = cost + bytes / bytesForOne
+    const circles = [...networks, everybody]
     const line = waiting.get(network)
     schedule()
-    if (!line && isRoom(networks, weight)) {
-      take(networks, weight)
+    if (!line && isRoom(circles, weight)) {
+      take(circles, weight)
       begin()
       return undefined
     }
-    const one = { networks, weight, begin }
+    const one = { networks: circles, weight, begin }
     const own = line ?? new Set<Waiting>()
     own.add(one)
     waiting.set(network, own)

@@ -4,24 +4,16 @@ import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'nod
 import type { RequestOptions } from 'node:https'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { parseUrl } from '../contract/url.ts'
-import { endParsing, lackOf, watchAnswer } from './parsing.ts'
+import { lackOf, stopParsing, watchAnswer } from './parsing.ts'
 import { connectByRecords } from './tlsRecords.ts'
 
 export const http = process.getBuiltinModule('node:http')
 export const https = process.getBuiltinModule('node:https')
 
-/** For a small server: one request of each connection, whose answer closes it. What was sent behind it would be worked on too, however much that is; `false`: it is such a one, and its connection is closed. */
-export function onlyRequests(): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const asked = new WeakSet<Socket>()
-  return ({ socket }, response) => {
-    if (asked.has(socket)) {
-      endParsing(socket)
-      return false
-    }
-    asked.add(socket)
-    response.shouldKeepAlive = false
-    return true
-  }
+/** For a small server: one request of each connection, without a body. Its answer closes the connection, and what comes behind its head is not even looked at. */
+export function takeOnly({ socket }: IncomingMessage, response: ServerResponse): void {
+  stopParsing(socket)
+  response.shouldKeepAlive = false
 }
 
 /** For a small server: one connection more than `most` takes the place of that which is there for longest, so that whoever says nothing keeps nobody out. */

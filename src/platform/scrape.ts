@@ -3,7 +3,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
 import type { Clock } from './clock.ts'
-import { boundConnections, http, onlyRequests } from './http.ts'
+import { boundConnections, http, takeOnly } from './http.ts'
 import type { Log } from './log.ts'
 import { countBy, type Figure, type Measure } from './metrics.ts'
 
@@ -121,11 +121,10 @@ export async function serveMetrics(
     })
     return reading
   }
-  const isOnly = onlyRequests()
   const server = http.createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
     (request, response) => {
-      if (!isOnly(request, response)) return
+      takeOnly(request, response)
       if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
       if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`)) {
         log.warn({ status: 401, address: request.socket.remoteAddress ?? '' }, 'a caller of the metrics was turned away')

@@ -16,7 +16,6 @@ import { triggers } from '../sandbox/triggers.ts'
 import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
 
-const shoppersOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forShoppers(gateway.database) })
 const officeOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forOffice(gateway.database) })
 
 /** Without sockets nobody looks after the process. */
@@ -27,16 +26,19 @@ export const routesOf = (
   sources: readonly DueSource[],
   simulatorsUrl?: string,
   readiness: Readiness = alwaysReady,
-): Route[] => [
-  ...v1Routes(gateway, shoppersOf(gateway)),
-  ...shopperRoutes(shoppersOf(gateway)),
-  ...formRoutes(shoppersOf(gateway)),
-  ...slipRoutes(shoppersOf(gateway)),
-  ...officeRoutes(officeOf(gateway)),
-  ...healthRoutes(gateway, readiness),
-  ...developerRoutes(
-    officeOf(gateway),
-    gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,
-  ),
-  ...(gateway.sandbox ? sandboxRoutes(officeOf(gateway), sources, simulatorsUrl) : []),
-]
+): Route[] => {
+  const ofShoppers = { ...gateway, database: forShoppers(gateway.database, gateway.clock) }
+  return [
+    ...v1Routes(gateway, ofShoppers),
+    ...shopperRoutes(ofShoppers),
+    ...formRoutes(ofShoppers),
+    ...slipRoutes(ofShoppers),
+    ...officeRoutes(officeOf(gateway)),
+    ...healthRoutes(gateway, readiness),
+    ...developerRoutes(
+      officeOf(gateway),
+      gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,
+    ),
+    ...(gateway.sandbox ? sandboxRoutes(officeOf(gateway), sources, simulatorsUrl) : []),
+  ]
+}

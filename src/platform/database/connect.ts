@@ -6,6 +6,7 @@ import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { OperatorError } from '../errors.ts'
 import { isLost } from './errors.ts'
+import { fairPool } from './fairPool.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
 import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
@@ -313,7 +314,11 @@ export async function readTold(db: Connection): Promise<string[]> {
 }
 
 /** The same database for what shoppers' browsers ask for. */
-export const forShoppers = (database: Database): Database => ({ ...database, work: database.pages })
+export const forShoppers = (database: Database, clock: Clock): Database => ({
+  ...database,
+  work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
+})
+const pageSeconds = 10
 
 /** The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. */
 export const forOffice = (database: Database): Database => ({

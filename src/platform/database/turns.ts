@@ -44,8 +44,8 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
  * before. Throws WriteTimeout when the turn did not come in time.
  */
 export function leastFirst(clock: Clock, patienceSeconds: number, most: number): Turns {
-  type Waiting = { readonly key: string; come(): void }
-  const waiting: Waiting[] = []
+  type Waiting = { come(): void }
+  const lines = new Map<string, Set<Waiting>>()
   const used = new Map<string, number>()
   let running = 0
   let halvedAt = clock.elapsed()
@@ -54,31 +54,38 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number):
       for (const [key, milliseconds] of used) milliseconds < 1 ? used.delete(key) : used.set(key, milliseconds / 2)
     if (used.size === 0) halvedAt = clock.elapsed()
   }
-  const usedBy = ({ key }: Waiting) => used.get(key) ?? 0
-  const next = () => {
-    if (running >= most || waiting.length === 0) return
-    const first = waiting.reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one))
-    waiting.splice(waiting.indexOf(first), 1)
-    running++
-    first.come()
+  const usedBy = (key: string) => used.get(key) ?? 0
+  const leave = (key: string, one: Waiting) => {
+    const line = lines.get(key)!
+    line.delete(one)
+    if (line.size === 0) lines.delete(key)
   }
-  return async (key, work) => {
-    halve()
-    await new Promise<void>((resolve, reject) => {
+  const next = () => {
+    if (lines.size === 0) return
+    const key = [...lines.keys()].reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one))
+    const [first] = lines.get(key)!
+    leave(key, first!)
+    running++
+    first!.come()
+  }
+  const turn = (key: string) =>
+    new Promise<void>((resolve, reject) => {
       const timer = clock.after(patienceSeconds * 1000, () => {
-        waiting.splice(waiting.indexOf(one), 1)
+        leave(key, one)
         reject(new WriteTimeout('others have not ended in time'))
       })
       const one: Waiting = {
-        key,
         come() {
           timer.cancel()
           resolve()
         },
       }
-      waiting.push(one)
-      next()
+      lines.set(key, (lines.get(key) ?? new Set()).add(one))
     })
+  return async (key, work) => {
+    halve()
+    if (running < most) running++
+    else await turn(key)
     const began = clock.elapsed()
     try {
       return await work()

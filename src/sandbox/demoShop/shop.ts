@@ -6,7 +6,7 @@ import { parseUrl } from '../../contract/url.ts'
 import { type HostRules, hostRefusal, reachedAt } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
-import { boundConnections, http, onlyRequests } from '../../platform/http.ts'
+import { boundConnections, http, takeOnly } from '../../platform/http.ts'
 import type { Log } from '../../platform/log.ts'
 import { type Account, beginCheckout, type GatewayRecord, isPending, openNotification, readStatus } from './merchant.ts'
 import { payingPage, product, thanksPage } from './pages.ts'
@@ -86,10 +86,9 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
     return { shop, gateway: gateway.origin }
   }
 
-  const isOnly = onlyRequests()
   let beingMade = 0
   const server = http.createServer((incoming, outgoing) => {
-    if (!isOnly(incoming, outgoing)) return
+    takeOnly(incoming, outgoing)
     const refuse = (status: number, text: string) => void outgoing.writeHead(status, { 'Content-Type': 'text/plain' }).end(text)
     // A page of another site may reach this machine under a name of its own.
     if (hostRefusal(incoming, parts.hosts)) return refuse(400, 'This is not the shop of that name.')

@@ -1,0 +1,36 @@
+// A pool for whoever comes by himself: of its connections comes next who has used them least of late, and not who came first.
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type pg from 'pg'
+import type { Clock } from '../clock.ts'
+import { leastFirst } from './turns.ts'
+
+const asking = new AsyncLocalStorage<string>()
+
+/** All that the work asks of such a pool is asked for them. */
+export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run(whom, work)
+
+/** `most` of its connections at a time, each statement and each transaction in its turn. */
+export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, most: number): pg.Pool {
+  const turns = leastFirst(clock, patienceSeconds, most)
+  const inTurn = <Value>(work: () => Promise<Value>) => turns(asking.getStore() ?? '', work)
+  const connect = () =>
+    new Promise<pg.PoolClient>((given, refused) => {
+      const untilReleased = async () => {
+        const client = await pool.connect()
+        const { release } = client
+        await new Promise<void>(released => {
+          client.release = error => {
+            client.release = release
+            client.release(error)
+            released()
+          }
+          given(client)
+        })
+      }
+      inTurn(untilReleased).catch(refused)
+    })
+  // biome-ignore lint/suspicious/noExplicitAny: the many ways in which a pool is asked, passed on as they come
+  const query = (...asked: any[]) => inTurn(() => pool.query(...(asked as [string])))
+  return { query, connect } as unknown as pg.Pool
+}
