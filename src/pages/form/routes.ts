@@ -6,7 +6,7 @@ import { type HttpAnswer, json, type Request } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { chooseLanguage, english, type Language, languageOf } from '../languages/languages.ts'
 import type { PageParts } from '../parts.ts'
-import { pressed } from '../pressed.ts'
+import { pressed, pressedOnce } from '../pressed.ts'
 import { brandMark } from './brandNames.ts'
 import { qrCode } from './code.ts'
 import { codePage, type FormLook, type FormPage, formPage, themes } from './page.ts'
@@ -125,6 +125,6 @@ const forOtherSites = { 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const nothingHere: HttpAnswer = { status: 404, body: 'not found', headers: { 'Content-Type': 'text/plain' } }
 
 const scriptAnswer = (request: Request, content: string, caching: string): Promise<HttpAnswer> =>
-  pressed(request, content, { ...forOtherSites, 'Content-Type': 'text/javascript;charset=UTF-8', 'Cache-Control': caching })
+  pressedOnce(request, content, { ...forOtherSites, 'Content-Type': 'text/javascript;charset=UTF-8', 'Cache-Control': caching })
 
 const valuesOf = ({ query }: Request): URLSearchParams => new URLSearchParams(query)
