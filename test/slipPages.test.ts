@@ -236,6 +236,29 @@ describe('the page', () => {
     assert.ok(!JSON.stringify(rows).includes(link.split('/').at(-1)))
   })
 
+  it('that waits for the database for too long says when to come again, as the page of a redirect does', async () => {
+    const { EXTERNAL_SYSTEM_LINK: link } = await issue(boleto)
+    const away = {
+      shopperResultUrl: 'https://shop.example/',
+      'card.number': '4200000000000018',
+      'customParameters[3DS2_enrolled]': 'true',
+    }
+    const { body } = await gateway.pay(away)
+    const client = await gateway.pool.connect()
+    try {
+      await client.query('begin; lock table slips, continuations in access exclusive mode')
+      const answers = await Promise.all([link, `${link}/slip.pdf`, body.redirect.url].map(url => page(url)))
+      assert.deepEqual(
+        answers.map(({ status, headers }) => [status, headers.get('retry-after'), headers.get('content-type')]),
+        Array(3).fill([503, '2', 'text/html;charset=UTF-8']),
+      )
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+    assert.equal((await page(link)).status, 200)
+  })
+
   it('shows no tax id, and what a shop wrote as what it is', async () => {
     const product = "D'Água - 1. edição"
     const { EXTERNAL_SYSTEM_LINK: link } = await issue({ ...boleto, 'customParameters[product]': product })

@@ -3,6 +3,7 @@
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { isElsewhere } from '../../platform/database/elsewhere.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
 import { qrCode } from '../qrCode.ts'
@@ -79,9 +80,10 @@ const found =
       parts.log.warn({ audit: 'unknownToken', ndc: request.number }, 'the address of a slip that does not exist was asked for')
       return render(parts, 404, plainPage(reader(request), 'unknown'))
     } catch (error) {
-      if (isElsewhere(error)) return render(parts, 503, plainPage(reader(request), 'error'), { 'Retry-After': '2' })
-      parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
-      return render(parts, 500, plainPage(reader(request), 'error'))
+      if (!isElsewhere(error))
+        parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
+      const comesBack = isElsewhere(error) || isUnavailable(error)
+      return render(parts, comesBack ? 503 : 500, plainPage(reader(request), 'error'), comesBack ? { 'Retry-After': '2' } : {})
     }
   }
 
