@@ -6,7 +6,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { crc32, inflateSync } from 'node:zlib'
+import { barcodePng } from '../src/pages/slip/barcodePng.ts'
 import { barPlaces, barsOf, modulesOf } from '../src/pages/slip/bars.ts'
+import { slipPdf } from '../src/pages/slip/pdf.ts'
+import type { SlipView } from '../src/pages/slip/view.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser, pictureOf } from './support/chromium.ts'
 import { type Body, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -87,6 +91,60 @@ describe('bars', () => {
   })
 })
 
+describe('the image of a barcode', () => {
+  it('is a whole PNG: white, the bars in pixels of their own, and the digits', () => {
+    for (const [kind, digits] of [
+      ['code128', '0123456789'.repeat(3)],
+      ['interleaved2of5', '0123456789'.repeat(4)],
+    ] as const) {
+      const image = barcodePng(kind, digits)
+      const chunks = new Map<string, Buffer>()
+      for (let at = 8; at < image.length; ) {
+        const length = image.readUInt32BE(at)
+        const named = image.subarray(at + 4, at + 8 + length)
+        assert.equal(image.readUInt32BE(at + 8 + length), crc32(named))
+        chunks.set(named.subarray(0, 4).toString(), named.subarray(4))
+        at += 12 + length
+      }
+      assert.deepEqual([...chunks.keys()], ['IHDR', 'IDAT', 'IEND'])
+      const [width, height] = [chunks.get('IHDR')!.readUInt32BE(0), chunks.get('IHDR')!.readUInt32BE(4)]
+      const bars = barsOf(kind, digits)
+      assert.equal(width, (modulesOf(bars) + 30) * 3)
+      const written = inflateSync(chunks.get('IDAT')!)
+      const bytes = written.length / height
+      assert.equal(bytes, 1 + Math.ceil(width / 8))
+      const rows = Array.from({ length: height }, (_, at) =>
+        [...written.subarray(at * bytes + 1, (at + 1) * bytes)]
+          .map(byte => byte.toString(2).padStart(8, '0'))
+          .join('')
+          .slice(0, width),
+      )
+      const drawn = bars.map((wide, at) => (at % 2 === 0 ? '0' : '1').repeat(wide * 3)).join('')
+      assert.equal(rows.filter(row => row === `${'1'.repeat(45)}${drawn}${'1'.repeat(45)}`).length, 110)
+      assert.equal(rows.filter(row => !row.includes('0')).length, 39)
+      assert.equal(rows.length, 39 + 110 + 21)
+    }
+  })
+})
+
+it('papers are drawn one at a time, and everybody else has a turn between', async () => {
+  const view = {
+    slip: { issuedAt: 0, dueOn: '2034-05-01', amount: 12345, currency: 'MXN', line: '0123456789', barcode: '0123456789' },
+    account: { kind: 'chain', country: 'MX', title: 'OXXO' },
+    shop: { name: 'Tienda' },
+    payer: { name: 'Ana' },
+  } as unknown as SlipView
+  await slipPdf(view) // loads the library
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn++
+    next = setImmediate(count)
+  })
+  const turns = await Promise.all(Array.from({ length: 12 }, () => slipPdf(view).then(() => turn)))
+  clearImmediate(next)
+  assert.equal(new Set(turns).size, turns.length, turns.join(' '))
+})
+
 describe('a scanner reads', () => {
   const onPaper = (pdf: Buffer) => {
     writeFileSync(join(folder, 'slip.pdf'), pdf)
@@ -116,7 +174,6 @@ describe('a scanner reads', () => {
   it('the bars of the paper are 103 × 13 mm', async () => {
     const details = await issue(boleto)
     const pdf = (await bytes(`${details.EXTERNAL_SYSTEM_LINK}/slip.pdf`)).toString('latin1')
-    const { inflateSync } = await import('node:zlib')
     const start = pdf.indexOf('stream\n') + 7
     const content = inflateSync(Buffer.from(pdf.slice(start, pdf.indexOf('endstream', start)), 'latin1')).toString('latin1')
     const drawn = [...content.matchAll(/^([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) re$/gm)].map(([, ...numbers]) => numbers.map(Number))
@@ -177,6 +234,29 @@ describe('the page', () => {
       assert.equal((await page(address)).status, 404, address)
     const { rows } = await gateway.pool.query('select * from slips')
     assert.ok(!JSON.stringify(rows).includes(link.split('/').at(-1)))
+  })
+
+  it('that waits for the database for too long says when to come again, as the page of a redirect does', async () => {
+    const { EXTERNAL_SYSTEM_LINK: link } = await issue(boleto)
+    const away = {
+      shopperResultUrl: 'https://shop.example/',
+      'card.number': '4200000000000018',
+      'customParameters[3DS2_enrolled]': 'true',
+    }
+    const { body } = await gateway.pay(away)
+    const client = await gateway.pool.connect()
+    try {
+      await client.query('begin; lock table slips, continuations in access exclusive mode')
+      const answers = await Promise.all([link, `${link}/slip.pdf`, body.redirect.url].map(url => page(url)))
+      assert.deepEqual(
+        answers.map(({ status, headers }) => [status, headers.get('retry-after'), headers.get('content-type')]),
+        Array(3).fill([503, '2', 'text/html;charset=UTF-8']),
+      )
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+    assert.equal((await page(link)).status, 200)
   })
 
   it('shows no tax id, and what a shop wrote as what it is', async () => {

@@ -21,6 +21,7 @@ const allowed: ReadonlySet<string> = new Set([
   '0BSD',
   'Unlicense',
   'MIT OR Apache-2.0',
+  '(MIT OR Apache-2.0)',
 ])
 
 /** Used by tests alone, never shipped nor linked with what is: why each is harmless. */

@@ -4,16 +4,40 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { HttpAnswer, Request } from '../http/answer.ts'
 
-/** Compressed for whoever takes that. */
-export async function pressed(
-  { headers: asked }: Request,
-  text: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<HttpAnswer> {
-  const isTaken = /\bgzip\b/.test(asked['accept-encoding'] ?? '')
-  return {
-    status: 200,
-    body: isTaken ? await promisify(gzip)(text) : text,
-    headers: { ...headers, Vary: 'Accept-Encoding', ...(isTaken && { 'Content-Encoding': 'gzip' }) },
+const compress = promisify(gzip)
+
+/** How many are compressed at a time: each takes 270 KB and a thread that payments need too. */
+const atOnce = 2
+let underWay = 0
+
+/** Compressed for whoever takes that, as long as there is room; beside a crowd it travels as it stands. */
+export async function pressed(request: Request, text: string, headers: HttpAnswer['headers']): Promise<HttpAnswer> {
+  if (!takesGzip(request) || underWay >= atOnce) return answer(text, headers)
+  underWay++
+  try {
+    return answer(await compress(text), headers)
+  } finally {
+    underWay--
   }
 }
+
+/** The same for a text that many ask for: compressed once, and kept beside the few others that were asked for last. */
+export async function pressedOnce(request: Request, text: string, headers: HttpAnswer['headers']): Promise<HttpAnswer> {
+  if (!takesGzip(request)) return answer(text, headers)
+  const bytes = kept.get(text) ?? compress(text)
+  kept.delete(text)
+  kept.set(text, bytes)
+  if (kept.size > keptMost) kept.delete(kept.keys().next().value!)
+  return answer(await bytes, headers)
+}
+
+const kept = new Map<string, Promise<Buffer>>()
+const keptMost = 20
+
+const takesGzip = ({ headers }: Request): boolean => /\bgzip\b/.test(headers['accept-encoding'] ?? '')
+
+const answer = (body: string | Buffer, headers: HttpAnswer['headers']): HttpAnswer => ({
+  status: 200,
+  body,
+  headers: { ...headers, Vary: 'Accept-Encoding', ...(typeof body !== 'string' && { 'Content-Encoding': 'gzip' }) },
+})

@@ -6,9 +6,9 @@ import { type HttpAnswer, json, type Request } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { chooseLanguage, english, type Language, languageOf } from '../languages/languages.ts'
 import type { PageParts } from '../parts.ts'
-import { pressed } from '../pressed.ts'
+import { pressed, pressedOnce } from '../pressed.ts'
+import { qrCode } from '../qrCode.ts'
 import { brandMark } from './brandNames.ts'
-import { qrCode } from './code.ts'
 import { codePage, type FormLook, type FormPage, formPage, themes } from './page.ts'
 import { findScript } from './store.ts'
 
@@ -19,7 +19,7 @@ export function formRoutes(parts: PageParts): Route[] {
     { method: 'GET', path: '/v1/static/{build}/{name}', callers: 'anyone', cors: true, inTurn: true, answer: script(parts) },
     { method: 'GET', path: '/v1/static/{build}/img/{name}', callers: 'anyone', cors: true, answer: brandImage },
     { method: 'GET', path: '/pay/{checkout}', callers: 'browser', inTurn: true, answer: payPage(parts) },
-    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', cost: 64, inTurn: true, answer: linkPage(parts) },
+    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', inTurn: true, answer: linkPage(parts) },
   ]
 }
 
@@ -95,7 +95,7 @@ const linkPage =
     const look = lookOf(parts, view, { door: 'page', language: readerOf(request), theme: 'auto' })
     if (view.state === 'over') return pageAnswer(request, formPage(view, look))
     const link = `${request.publicUrl}/pay/${view.id}`
-    return pageAnswer(request, codePage(view, look, link, await qrCode(link)))
+    return pageAnswer(request, codePage(view, look, link, qrCode(link)))
   }
 
 /** What a page is made of beside the checkout and the request. */
@@ -125,6 +125,6 @@ const forOtherSites = { 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const nothingHere: HttpAnswer = { status: 404, body: 'not found', headers: { 'Content-Type': 'text/plain' } }
 
 const scriptAnswer = (request: Request, content: string, caching: string): Promise<HttpAnswer> =>
-  pressed(request, content, { ...forOtherSites, 'Content-Type': 'text/javascript;charset=UTF-8', 'Cache-Control': caching })
+  pressedOnce(request, content, { ...forOtherSites, 'Content-Type': 'text/javascript;charset=UTF-8', 'Cache-Control': caching })
 
 const valuesOf = ({ query }: Request): URLSearchParams => new URLSearchParams(query)

@@ -16,6 +16,7 @@ import { bindSession, findRedirect, markContinuation, type RedirectRow } from '.
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment, storedJson } from '../../payments/store/read.ts'
 import { isElsewhere } from '../../platform/database/elsewhere.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { plainAddress } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
@@ -162,8 +163,10 @@ const guarded =
       audit(parts, 'unknownToken', request, {}, 'a redirect address that does not exist was asked for')
       return plain(parts, request, 404, 'unknown')
     } catch (error) {
-      if (isElsewhere(error)) return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
-      parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
+      if (!isElsewhere(error))
+        parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
+      if (isElsewhere(error) || isUnavailable(error))
+        return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
       return plain(parts, request, 500, 'error', found && (await knownShop(parts, found)))
     }
   }

@@ -1,10 +1,10 @@
 // A slip on paper, as a PDF of one page. Of banks: the payer's receipt above, the clearing slip below, with bars of the exact size (103 × 13 mm) drawn as
 // vectors. Of stores: one voucher. Sources: the slip specifications of the banks, Lei 12.039/2009.
 
+import { othersTurn } from '../../clearing/steps.ts'
 import type { BankSlipAccount, ChainSlipAccount } from '../../connectors/slips/accounts.ts'
-import { qrCode } from '../form/code.ts'
-import type { Html } from '../html.ts'
 import { moneyText } from '../languages/languages.ts'
+import { darkRuns, qrModules } from '../qrCode.ts'
 import { barPlaces, barsOf, modulesOf, type Symbology } from './bars.ts'
 import { dayText } from './page.ts'
 import { filledIn, slipLanguage } from './texts.ts'
@@ -21,7 +21,16 @@ type StoreView = SlipView & { readonly account: ChainSlipAccount }
 const mm = 72 / 25.4
 const [left, width] = [10, 190]
 
-export async function slipPdf(view: SlipView): Promise<Buffer> {
+/** One is drawn at a time, and everybody else has a turn before it: it takes some milliseconds, most of them for the widths of letters. */
+let before: Promise<unknown> = Promise.resolve()
+
+export function slipPdf(view: SlipView): Promise<Buffer> {
+  const drawn = before.then(othersTurn).then(() => draw(view))
+  before = drawn.catch(() => {})
+  return drawn
+}
+
+async function draw(view: SlipView): Promise<Buffer> {
   const { account } = view
   const { texts } = slipLanguage(undefined, account.country)
   const PDFDocument = await library()
@@ -37,8 +46,7 @@ export async function slipPdf(view: SlipView): Promise<Buffer> {
     document.on('error', reject)
   })
   if (view.isTest) say(document, texts.testNotice, left, 8, width, 11, { bold: true, align: 'center' })
-  const code = view.pix === undefined ? undefined : await qrCode(view.pix)
-  if (account.kind === 'bank') bankSlip(document, { ...view, account }, code)
+  if (account.kind === 'bank') bankSlip(document, { ...view, account })
   else storeSlip(document, { ...view, account })
   document.end()
   await ended
@@ -49,7 +57,7 @@ const dayOnSlip = (day: string): string => day.split('-').reverse().join('/')
 const money = ({ slip: { amount, currency } }: SlipView, locale: string): string =>
   moneyText(locale, amount, currency).replace(/\u00a0/g, ' ')
 
-function bankSlip(document: Document, view: BankView, code: Html | undefined): void {
+function bankSlip(document: Document, view: BankView): void {
   const { account, shop, product, slip, number } = view
   const { bank, beneficiary } = account
   const place = `${beneficiary.street}, ${beneficiary.city} ${beneficiary.state}, CEP ${writtenPostcode(beneficiary.postcode)}`
@@ -90,7 +98,7 @@ function bankSlip(document: Document, view: BankView, code: Html | undefined): v
   frame(document, left, end, 140, 35)
   say(document, 'Instruções (texto de responsabilidade do beneficiário)', left + 1, end + 1, 138, 6)
   say(document, `${bought}.\nDepois do vencimento, consulte a loja antes de pagar.`, left + 1, end + 5, 105, 9, { lines: 5 })
-  if (code) drawCode(document, code, left + 110, end + 6, 24)
+  if (view.pix !== undefined) drawCode(document, view.pix, left + 110, end + 6, 24)
   frame(document, left, end + 35, width, 12)
   say(document, 'Pagador', left + 1, end + 36, 40, 6)
   say(document, payerLine(view), left + 1, end + 39, width - 2, 8, { lines: 2 })
@@ -159,15 +167,13 @@ function bars(document: Document, kind: Symbology, digits: string, at: number, t
   document.fill('#000')
 }
 
-/** The squares of the image, as vectors too. */
-function drawCode(document: Document, { html }: Html, at: number, top: number, wide: number): void {
-  const size = Number(/viewBox="0 0 (\d+)/.exec(html)![1])
-  document
-    .save()
-    .translate(at * mm, top * mm)
-    .scale((wide * mm) / size)
-  for (const [, path] of html.matchAll(/ d="([^"]+)"/g)) document.path(path!).fill('#000')
-  document.restore()
+/** The modules of the code, as vectors too. */
+function drawCode(document: Document, text: string, at: number, top: number, wide: number): void {
+  const code = qrModules(text)
+  const module = (wide * mm) / code.size
+  for (const [from, down, modules] of darkRuns(code))
+    document.rect(at * mm + from * module, top * mm + down * module, modules * module, module)
+  document.fill('#000')
 }
 
 const frame = (document: Document, at: number, top: number, wide: number, high: number): void =>

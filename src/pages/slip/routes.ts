@@ -3,10 +3,12 @@
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { isElsewhere } from '../../platform/database/elsewhere.ts'
-import { qrCode } from '../form/code.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
+import { qrCode } from '../qrCode.ts'
 import { plainPage } from '../shopper/views.ts'
+import { barcodePng } from './barcodePng.ts'
 import { slipPage } from './page.ts'
 import { slipPdf } from './pdf.ts'
 import { slipLanguage } from './texts.ts'
@@ -45,7 +47,7 @@ export function slipRoutes(parts: SlipPageParts): Route[] {
 const page = (parts: SlipPageParts): RequestFunction =>
   found(parts, async (view, request, address) => {
     const words = slipLanguage(wanted(request), view.account.country)
-    const pix = view.pix === undefined ? undefined : await qrCode(view.pix)
+    const pix = view.pix === undefined ? undefined : qrCode(view.pix)
     return render(parts, 200, slipPage(view, words, address, pix, parts.paySlip !== undefined && canBePaid(view)))
   })
 
@@ -55,33 +57,12 @@ const pdf = (parts: SlipPageParts): RequestFunction =>
     canBePaid(view) ? bytes(await slipPdf(view), 'application/pdf') : redirectAnswer(address),
   )
 
-const drawn = new Map<string, Buffer>()
-const drawnMost = 200
-
 const image = (parts: SlipPageParts): RequestFunction =>
-  found(parts, async ({ slip: { barcode }, account }) => {
-    const png = drawn.get(barcode) ?? (await barcodePng(account.kind === 'chain' ? 'code128' : 'interleaved2of5', barcode))
-    drawn.delete(barcode)
-    drawn.set(barcode, png)
-    if (drawn.size > drawnMost) drawn.delete(drawn.keys().next().value!)
-    return bytes(png, 'image/png', { 'Cross-Origin-Resource-Policy': 'cross-origin' })
-  })
-
-/** With the white that scanners need, and the digits below. */
-async function barcodePng(bcid: string, text: string): Promise<Buffer> {
-  const { toBuffer } = await import('bwip-js')
-  return toBuffer({
-    bcid,
-    text,
-    scale: 3,
-    height: 13,
-    includetext: true,
-    textxalign: 'center',
-    paddingwidth: 15,
-    paddingheight: 5,
-    backgroundcolor: 'FFFFFF',
-  })
-}
+  found(parts, async ({ slip: { barcode }, account }) =>
+    bytes(barcodePng(account.kind === 'chain' ? 'code128' : 'interleaved2of5', barcode), 'image/png', {
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+    }),
+  )
 
 const bytes = (body: Buffer, type: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
   status: 200,
@@ -99,9 +80,10 @@ const found =
       parts.log.warn({ audit: 'unknownToken', ndc: request.number }, 'the address of a slip that does not exist was asked for')
       return render(parts, 404, plainPage(reader(request), 'unknown'))
     } catch (error) {
-      if (isElsewhere(error)) return render(parts, 503, plainPage(reader(request), 'error'), { 'Retry-After': '2' })
-      parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
-      return render(parts, 500, plainPage(reader(request), 'error'))
+      if (!isElsewhere(error))
+        parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
+      const comesBack = isElsewhere(error) || isUnavailable(error)
+      return render(parts, comesBack ? 503 : 500, plainPage(reader(request), 'error'), comesBack ? { 'Retry-After': '2' } : {})
     }
   }
 

@@ -3,11 +3,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Route } from '../../http/router.ts'
 import { replay } from '../../notifications/replay/replay.ts'
-import { qrCode } from '../../pages/form/code.ts'
 import { type Html, html } from '../../pages/html.ts'
 import type { OfficeParts } from '../../pages/office/parts.ts'
 import { goTo, nothingHere, type OfficeRoute, officeRoute, signedInOf } from '../../pages/office/route.ts'
 import type { OfficeLanguage } from '../../pages/office/words.ts'
+import { qrCode } from '../../pages/qrCode.ts'
 import { isId } from '../../platform/clock.ts'
 import type { DueSource } from '../../platform/due/source.ts'
 import { isThisMachine } from '../../platform/network.ts'
@@ -83,7 +83,7 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
         return {
           title: words.code,
           style: '.code { width: 16rem; padding: 1.5rem; background: #fff; }',
-          body: html`<p>${words.codeText}</p><div class="code">${await qrCode(url)}</div><p><a href="${url}">${url}</a></p>
+          body: html`<p>${words.codeText}</p><div class="code">${qrCode(url)}</div><p><a href="${url}">${url}</a></p>
 ${leadsHere(url) && html`<p>${words.codeHere}</p>`}`,
         }
       },

@@ -7,9 +7,9 @@ import { listPasskeys } from '../../../staff/passkeys/store.ts'
 import { passwordLeast } from '../../../staff/password.ts'
 import { endOwnSession, proveAgain, type SignedIn, signIn, type Visitor } from '../../../staff/sessions.ts'
 import { base32, totpAddress } from '../../../staff/totp.ts'
-import { qrCode } from '../../form/code.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
+import { qrCode } from '../../qrCode.ts'
 import { field, message } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
 import { menu } from '../navigation.ts'
@@ -238,7 +238,7 @@ ${field({
   hint: fill(words.passwordHint, { least: String(passwordLeast) }),
 })}
 <p>${words.scan}</p>
-<p><span class="qr">${await qrCode(address)}</span></p>
+<p><span class="qr">${qrCode(address)}</span></p>
 <dl><dt>${words.key}</dt><dd><code id="key">${base32(secret)}</code></dd></dl>
 ${field({ name: 'code', label: words.codeNow, autocomplete: 'one-time-code', isNumeric: true })}
 <button>${words.save}</button>
