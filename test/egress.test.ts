@@ -14,6 +14,8 @@ import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
+import { ask } from '../src/platform/http.ts'
+import { receiversTls } from '../src/platform/tls.ts'
 import { readConfig } from '../src/start/config.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { costsMilliseconds } from './support/costs.ts'
@@ -50,15 +52,46 @@ test('no receiver chooses the group of a key exchange, whose size is our cost', 
   const { cert, key } = makeCertificate(folder, 'receiver')
   const files = { cert: readFileSync(cert), key: readFileSync(key) }
   rmSync(folder, { recursive: true })
-  const why = async (ciphers: string): Promise<string | undefined> => {
-    const server = tls.createServer({ ...files, dhparam: 'auto', ciphers, maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+  const why = async (chosen: tls.TlsOptions): Promise<string | undefined> => {
+    const server = tls.createServer({ ...files, ...chosen }).listen(0, '127.0.0.1')
     servers.push(server.on('tlsClientError', () => {}))
     await once(server, 'listening')
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
     return (await caller(systemClock, sandboxed, async () => [])({ method: 'POST', url, headers: {}, body: 'x' })).failure
   }
-  assert.equal(await why('DHE-RSA-AES128-GCM-SHA256'), 'EPROTO')
-  assert.equal(await why('ECDHE-RSA-AES128-SHA'), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'an old one is spoken to')
+  const old = (ciphers: string) => why({ dhparam: 'auto', ciphers, maxVersion: 'TLSv1.2' })
+  assert.equal(await old('DHE-RSA-AES128-GCM-SHA256'), 'EPROTO')
+  assert.equal(await old('ECDHE-RSA-AES128-SHA'), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'an old one is spoken to')
+  assert.equal(await why({ ecdhCurve: 'ffdhe3072' }), 'EPROTO')
+  for (const ecdhCurve of ['X25519', 'P-256', 'P-384', 'P-521', 'auto'])
+    assert.equal(await why({ ecdhCurve }), 'DEPTH_ZERO_SELF_SIGNED_CERT', ecdhCurve)
+})
+
+test('no receiver begins the handshake of a connection anew', {
+  skip: !hasOpenssl && 'openssl is missing on this machine',
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-egress-'))
+  const { cert, key } = makeCertificate(folder, 'receiver')
+  const files = { cert: readFileSync(cert), key: readFileSync(key) }
+  rmSync(folder, { recursive: true })
+  const server = tls.createServer({ ...files, maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  const begunAnew = new Promise<boolean>(resolve => {
+    server.once('secureConnection', socket => {
+      const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n'
+      socket.on('error', () => {}).once('close', () => resolve(false))
+      socket.once('data', () => {
+        socket.write(answer)
+        socket.renegotiate({}, error => resolve(!error))
+      })
+    })
+  })
+  const url = `https://localhost:${(server.address() as AddressInfo).port}/`
+  const request = ask(url, { ...receiversTls, ca: files.cert }, 1000).on('error', () => {})
+  request.end()
+  assert.equal(await begunAnew, false)
+  request.destroy()
 })
 
 test('in live mode only public addresses over https are called', async () => {
