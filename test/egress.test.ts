@@ -94,6 +94,25 @@ test('no receiver begins the handshake of a connection anew', {
   request.destroy()
 })
 
+test('a name of so many addresses is called, and none of more, whatever they are', async () => {
+  const found = async (count: number) => {
+    const asked: number[] = []
+    const addresses = Array.from({ length: count }, (_, at) => ({
+      family: 4,
+      get address() {
+        asked.push(at)
+        return `93.184.216.${at}`
+      },
+    }))
+    const target = await findTarget('https://many.example/', live, async () => addresses)
+    return { target, looked: new Set(asked).size }
+  }
+  const most = await found(64)
+  assert.ok('address' in most.target)
+  assert.equal(most.looked, 64)
+  assert.deepEqual(await found(65), { target: { refused: 'resolves to more than 64 addresses' }, looked: 0 })
+})
+
 test('in live mode only public addresses over https are called', async () => {
   const allowed = [
     'https://merchant.example/hook',
