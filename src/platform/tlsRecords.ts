@@ -7,6 +7,7 @@ import type { Server } from 'node:https'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import type { HandshakeRest } from './handshakeRests.ts'
 
 /** Records of one connection that carry nothing for us; one more closes it. A handshake has some ten, with large certificates some more; tickets and the
  * end are such records too; and keys are renewed after gigabytes. */
@@ -44,8 +45,8 @@ export function byRecords(server: Server, told: (socket: Socket) => void): Serve
 }
 
 /** A connection over TLS that is read record by record. */
-export function connectByRecords(options: ConnectionOptions & NetConnectOpts): TLSSocket {
-  const stream = new RecordStream(connect(options), options.cert ? emptyBytesOfAsking : emptyBytesMost)
+export function connectByRecords(options: ConnectionOptions & NetConnectOpts & { readonly rest?: HandshakeRest }): TLSSocket {
+  const stream = new RecordStream(connect(options), options.cert ? emptyBytesOfAsking : emptyBytesMost, undefined, options.rest)
   const tls = connectTls({ ...options, socket: stream })
   stream.allowHalfOpen = true
   stream.carries(tls)
@@ -61,6 +62,7 @@ export class RecordStream extends Duplex {
   readonly #raw: Socket
   readonly #bytesMost: number
   readonly #told: ((socket: Socket) => void) | undefined
+  readonly #restOfOwner: HandshakeRest | undefined
   #tls: TLSSocket | undefined
   /** What has come and was not given yet. */
   #come: Buffer = nothing
@@ -79,11 +81,12 @@ export class RecordStream extends Duplex {
   #failure: Error | undefined
 
   /** TLS looks at `allowHalfOpen` when it begins: it answers an end with its own, for which this stream must still be open. */
-  constructor(raw: Socket, bytesMost: number, told?: (socket: Socket) => void) {
+  constructor(raw: Socket, bytesMost: number, told?: (socket: Socket) => void, rest?: HandshakeRest) {
     super({ allowHalfOpen: false })
     this.#raw = raw
     this.#bytesMost = bytesMost
     this.#told = told
+    this.#restOfOwner = rest
     raw.allowHalfOpen = true
     raw.on('data', (bytes: Buffer) => {
       if (this.#come.length > 0) raw.pause()
@@ -156,6 +159,8 @@ export class RecordStream extends Duplex {
     setImmediate(() => setImmediate(release))
   }
 
+  readonly #goOn = (): void => this.#plan()
+
   #plan(): void {
     if (this.#isDue || this.#holds > 0 || !this.readableFlowing) return
     this.#isDue = true
@@ -176,6 +181,7 @@ export class RecordStream extends Duplex {
   #giveRecords(): void {
     for (let records = 0; records < recordsOfTurn && this.#come.length > 0; ) {
       if (this.destroyed || this.#holds > 0 || !this.readableFlowing) return
+      if (this.#isHandshake && this.#restOfOwner?.waits(this.#goOn)) return
       const length = this.#measure()
       this.#given += length
       if (this.#isHandshake && this.#emptyBytes + this.#given > this.#bytesMost) {
@@ -185,9 +191,15 @@ export class RecordStream extends Duplex {
       const bytes = this.#come.subarray(0, length)
       // Nothing of it would keep all of it.
       this.#come = length < this.#come.length ? this.#come.subarray(length) : nothing
+      const rest = this.#isHandshake ? this.#restOfOwner : undefined
+      const before = rest && process.cpuUsage()
       giving = this
       this.push(bytes)
       giving = undefined
+      if (rest) {
+        const { user, system } = process.cpuUsage(before)
+        rest.took((user + system) / 1000)
+      }
       if (this.#header < headerBytes || this.#rest > 0) break
       this.#header = 0
       records++
