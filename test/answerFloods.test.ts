@@ -29,7 +29,7 @@ async function answering(answer: (socket: Socket) => void): Promise<string> {
 const saying = (text: string) => answering(socket => socket.write(text, 'latin1'))
 
 const place = caller(systemClock, readConfig({}, '/nonexistent').egress, async () => [])
-const call = (url: string) => place({ method: 'POST', url, headers: {}, body: 'x' })
+const call = (url: string) => place({ owner: 'a', method: 'POST', url, headers: {}, body: 'x' })
 const transport = (url: string, more: object = {}) =>
   httpTransport({ method: 'POST', url, body: 'x', ...more }, AbortSignal.timeout(20_000))
 

@@ -14,6 +14,8 @@ import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
+import { ask } from '../src/platform/http.ts'
+import { receiversTls } from '../src/platform/tls.ts'
 import { readConfig } from '../src/start/config.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { costsMilliseconds } from './support/costs.ts'
@@ -50,15 +52,115 @@ test('no receiver chooses the group of a key exchange, whose size is our cost', 
   const { cert, key } = makeCertificate(folder, 'receiver')
   const files = { cert: readFileSync(cert), key: readFileSync(key) }
   rmSync(folder, { recursive: true })
-  const why = async (ciphers: string): Promise<string | undefined> => {
-    const server = tls.createServer({ ...files, dhparam: 'auto', ciphers, maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+  const why = async (chosen: tls.TlsOptions): Promise<string | undefined> => {
+    const server = tls.createServer({ ...files, ...chosen }).listen(0, '127.0.0.1')
     servers.push(server.on('tlsClientError', () => {}))
     await once(server, 'listening')
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
-    return (await caller(systemClock, sandboxed, async () => [])({ method: 'POST', url, headers: {}, body: 'x' })).failure
+    return (await caller(systemClock, sandboxed, async () => [])({ owner: 'a', method: 'POST', url, headers: {}, body: 'x' }))
+      .failure
   }
-  assert.equal(await why('DHE-RSA-AES128-GCM-SHA256'), 'EPROTO')
-  assert.equal(await why('ECDHE-RSA-AES128-SHA'), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'an old one is spoken to')
+  const old = (ciphers: string) => why({ dhparam: 'auto', ciphers, maxVersion: 'TLSv1.2' })
+  assert.equal(await old('DHE-RSA-AES128-GCM-SHA256'), 'EPROTO')
+  assert.equal(await old('ECDHE-RSA-AES128-SHA'), 'DEPTH_ZERO_SELF_SIGNED_CERT', 'an old one is spoken to')
+  assert.equal(await why({ ecdhCurve: 'ffdhe3072' }), 'EPROTO')
+  for (const ecdhCurve of ['X25519', 'P-256', 'P-384', 'P-521', 'auto'])
+    assert.equal(await why({ ecdhCurve }), 'DEPTH_ZERO_SELF_SIGNED_CERT', ecdhCurve)
+})
+
+test('no receiver begins the handshake of a connection anew', {
+  skip: !hasOpenssl && 'openssl is missing on this machine',
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-egress-'))
+  const { cert, key } = makeCertificate(folder, 'receiver')
+  const files = { cert: readFileSync(cert), key: readFileSync(key) }
+  rmSync(folder, { recursive: true })
+  const server = tls.createServer({ ...files, maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  const begunAnew = new Promise<boolean>(resolve => {
+    server.once('secureConnection', socket => {
+      const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n'
+      socket.on('error', () => {}).once('close', () => resolve(false))
+      socket.once('data', () => {
+        socket.write(answer)
+        socket.renegotiate({}, error => resolve(!error))
+      })
+    })
+  })
+  const url = `https://localhost:${(server.address() as AddressInfo).port}/`
+  const request = ask(url, { ...receiversTls, ca: files.cert }, 1000).on('error', () => {})
+  request.end()
+  assert.equal(await begunAnew, false)
+  request.destroy()
+})
+
+test('whoever’s receivers make handshakes costly waits with the next one, and nobody else does', {
+  skip: !hasOpenssl && 'openssl is missing on this machine',
+}, async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-egress-'))
+  const { cert, key } = makeCertificate(folder, 'receiver')
+  const server = tls.createServer({ cert: readFileSync(cert), key: readFileSync(key) }).listen(0, '127.0.0.1')
+  rmSync(folder, { recursive: true })
+  servers.push(server.on('tlsClientError', () => {}))
+  await once(server, 'listening')
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const rests: { readonly milliseconds: number; readonly act: () => void }[] = []
+  const never: Timer = { cancel() {}, unref: () => never }
+  const after: Clock['after'] = (milliseconds, act) => {
+    if (milliseconds >= 2000) return systemClock.after(milliseconds, act)
+    rests.push({ milliseconds, act })
+    return never
+  }
+  const place = caller({ ...systemClock, after }, sandboxed, async () => [])
+  const called = async (owner: string) => {
+    const { failure } = await place({ owner, method: 'POST', url, headers: {}, body: 'x' })
+    assert.equal(failure, 'DEPTH_ZERO_SELF_SIGNED_CERT')
+  }
+  let costs = 0
+  t.mock.method(process, 'cpuUsage', (before?: NodeJS.CpuUsage) => {
+    const user = before ? costs : 0
+    if (before) costs = 0
+    return { user, system: 0 }
+  })
+  costs = 8000
+  await called('a')
+  await called('a')
+  assert.equal(rests.length, 0)
+  costs = 8000 + 5000
+  let over = 0
+  const count = () => {
+    over++
+  }
+  const waiting = [called('a').then(count), called('a').then(count)]
+  await eventually(async () => rests.length > 0, 'they rest')
+  for (let others = 0; others < 5; others++) await called('b')
+  assert.equal(over, 0)
+  assert.deepEqual(
+    rests.map(({ milliseconds }) => milliseconds),
+    [50],
+  )
+  rests[0]!.act()
+  await Promise.all(waiting)
+})
+
+test('a name of so many addresses is called, and none of more, whatever they are', async () => {
+  const found = async (count: number) => {
+    const asked: number[] = []
+    const addresses = Array.from({ length: count }, (_, at) => ({
+      family: 4,
+      get address() {
+        asked.push(at)
+        return `93.184.216.${at}`
+      },
+    }))
+    const target = await findTarget('https://many.example/', live, async () => addresses)
+    return { target, looked: new Set(asked).size }
+  }
+  const most = await found(64)
+  assert.ok('address' in most.target)
+  assert.equal(most.looked, 64)
+  assert.deepEqual(await found(65), { target: { refused: 'resolves to more than 64 addresses' }, looked: 0 })
 })
 
 test('in live mode only public addresses over https are called', async () => {
@@ -214,13 +316,14 @@ test('the connection goes to the address that was checked, not to what the name 
     systemClock,
     sandboxed,
     rebinding,
-  )({ method: 'GET', url: `http://rebinding.example:${port}/`, headers: {} })
+  )({ owner: 'a', method: 'GET', url: `http://rebinding.example:${port}/`, headers: {} })
   assert.deepEqual([called.status, called.answer, asked], [200, 'here', 1])
 })
 
 const short = { answerBytes: 16, bodySeconds: 0.3 }
 const call = (port: number, seconds = 1) =>
   caller(systemClock, sandboxed, resolve, undefined, { ...short, seconds })({
+    owner: 'a',
     method: 'POST',
     url: `http://127.0.0.1:${port}/`,
     headers: {},
@@ -317,6 +420,7 @@ test('an answer whose body is still open when the time of the call is over has c
     },
   }
   const called = caller(clock, sandboxed, resolve, undefined, { ...short, seconds: 1 })({
+    owner: 'a',
     method: 'POST',
     url: `http://127.0.0.1:${port}/`,
     headers: {},
@@ -336,6 +440,7 @@ describe('of what a receiver writes no card number and no CVV is kept', () => {
   const card = '4539578763621486'
   const calling = async (answer: http.RequestListener) =>
     caller(systemClock, sandboxed, resolve, undefined, { seconds: 20, answerBytes: 512, bodySeconds: 0.3 })({
+      owner: 'a',
       method: 'POST',
       url: `http://127.0.0.1:${await serving(answer)}/`,
       headers: {},

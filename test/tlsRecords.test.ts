@@ -2,6 +2,7 @@
 // are taken and no more, from callers and from servers that are called, and each waits for a turn of its own.
 
 import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -12,10 +13,10 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { httpTransport } from '../src/connectors/transport.ts'
+import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { spokenTls } from '../src/platform/tls.ts'
-import { byRecords, emptyRecordsMost, rawOf } from '../src/platform/tlsRecords.ts'
+import { byRecords, emptyBytesMost, emptyRecordsMost, rawOf } from '../src/platform/tlsRecords.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { ended } from './support/ended.ts'
 import { eventually, testGateway } from './support/gateway.ts'
@@ -27,6 +28,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const get = 'GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n'
 /** Of a caller's handshake: its hello, a change of ciphers for old machines between, and its end. */
 const ofHandshake = 3
+const bytesOfRenewal = 27
 
 type Caller = { readonly raw: Socket; readonly tls: TLSSocket; readonly seal: RecordSealer; answers(): number }
 
@@ -50,6 +52,9 @@ async function call(port: number, localAddress = '127.0.0.1'): Promise<Caller> {
   await turn() // the end of the handshake is on its way
   return { raw, tls, seal: keys.sealer(0), answers: () => text.split('HTTP/1.1 200 OK').length - 1 }
 }
+
+/** As they go over the line. */
+const bytesOf = (pem: Buffer): number => new X509Certificate(pem).raw.length
 
 const renewals = (seal: RecordSealer, count: number, asks = false, padding = 0): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => seal.renewsKeys(asks, padding)))
@@ -81,7 +86,7 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     for (const [asks, padding] of [
       [false, 0],
       [true, 0],
-      [false, 1000],
+      [false, 100],
     ] as const) {
       const { raw, seal, answers } = await call(port)
       raw.write(seal.says(get))
@@ -92,6 +97,38 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
       await closed
       assert.equal(answers(), 2)
     }
+  })
+
+  it('what carries nothing has so many bytes, with the handshake, and not one more', async () => {
+    const { port } = await listening((_, response) => response.end())
+    const long = get.replace('localhost', `localhost\r\nX: ${'x'.repeat(5000)}`)
+    for (const more of [0, 1]) {
+      const { raw, seal, answers } = await call(port)
+      const padding = emptyBytesMost - raw.bytesWritten - bytesOfRenewal + more
+      const closed = ended(raw)
+      raw.write(seal.says(long))
+      await eventually(async () => answers() === 1, 'it is answered')
+      raw.write(Buffer.concat([seal.renewsKeys(false, padding), seal.says(get)]))
+      if (more > 0) await closed
+      else await eventually(async () => answers() === 2, 'what stands behind it is answered')
+      assert.equal(answers(), 2 - more)
+    }
+  })
+
+  it('a hello of more bytes is ended before it is whole', async () => {
+    const { port } = await listening((_, response) => response.end())
+    const ofHello = (length: number) => Buffer.concat([Buffer.of(22, 3, 1, length >> 8, length & 255), Buffer.alloc(length, 3)])
+    const hello = Buffer.concat([ofHello(10_000), ofHello(emptyBytesMost - 10_010)])
+    Buffer.of(1, 0, 80, 0).copy(hello, 5) // it says that it has 20 KiB
+    const few = connect(port, '127.0.0.1')
+    open.push(few)
+    few.write(hello)
+    const many = connect(port, '127.0.0.1')
+    open.push(many)
+    const closed = ended(many)
+    many.write(Buffer.concat([hello, Buffer.of(22)]))
+    await closed
+    assert.equal(few.readyState, 'open')
   })
 
   it('a network renews keys so often in a second, on however many connections', async () => {
@@ -241,6 +278,7 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     after(() => server.close())
     const keys = recordSealer(server, 'SERVER')
     let count = 0
+    let padding = 0
     let isReset = false
     server.on('connection', (raw: Socket) =>
       server.once('secureConnection', tls => {
@@ -249,7 +287,7 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
           .once('data', () => {
             const answer = () => {
               const seal = keys.sealer(2)
-              const records = [renewals(seal, count), seal.says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')]
+              const records = [renewals(seal, count, false, padding), seal.says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')]
               raw.write(Buffer.concat(records), () => isReset && raw.resetAndDestroy())
             }
             setImmediate(answer) // two tickets are on their way
@@ -267,5 +305,30 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     isReset = false
     count = emptyRecordsMost
     await assert.rejects(ask(), /no answer/)
+    count = 1
+    padding = emptyBytesMost / 2
+    assert.deepEqual(await ask(), { status: 200, body: 'ok' })
+    padding = emptyBytesMost - bytesOfRenewal // the handshake has some too
+    await assert.rejects(ask(), /no answer/)
+  })
+  it('chains of certificates are as long as honest ones, and longer where a certificate of ours is asked for', async () => {
+    const answer = async (isAsking: boolean, chain: number) => {
+      const cert = Buffer.concat(new Array(Math.floor(chain / bytesOf(secure.cert))).fill(secure.cert))
+      const server = createServer({ ...secure, cert, requestCert: isAsking, rejectUnauthorized: false }, (_, response) =>
+        response.end('ok'),
+      ).on('tlsClientError', () => {})
+      after(() => server.close())
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const url = `https://localhost:${(server.address() as AddressInfo).port}/`
+      const tls = { ca: secure.cert, ...(isAsking && secure) }
+      return httpTransport({ method: 'GET', url, tls }, AbortSignal.timeout(20_000))
+    }
+    for (const [isAsking, most] of [
+      [false, emptyBytesMost],
+      [true, 4 * emptyBytesMost],
+    ] as const) {
+      assert.deepEqual(await answer(isAsking, most - 8000), { status: 200, body: 'ok' })
+      await assert.rejects(answer(isAsking, most + 1000), NotSent)
+    }
   })
 })

@@ -68,7 +68,12 @@ export const findShopHosts: DueSides<unknown> = async (_, items) =>
 /** Called once, whatever the answer. A process killed in the middle may leave a second call: better than none. */
 export const missedReturn: DueHandler<MissedReturnParts> = async (parts, { merchantId, details }) => {
   const { id, resourcePath, shopperResultUrl } = details as Pick<PressedPay, 'id' | 'resourcePath' | 'shopperResultUrl'>
-  const called = await parts.call({ method: 'GET', url: withStatusPath(shopperResultUrl, id, resourcePath), headers: {} })
+  const called = await parts.call({
+    owner: merchantId,
+    method: 'GET',
+    url: withStatusPath(shopperResultUrl, id, resourcePath),
+    headers: {},
+  })
   if (called.brokenOff) return { again: parts.clock.real() }
   parts.silentShops.note(merchantId, called.silent === true)
   parts.log.info(

@@ -4,6 +4,7 @@ import type { ClientRequest, IncomingMessage, Server, ServerResponse } from 'nod
 import type { RequestOptions } from 'node:https'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { parseUrl } from '../contract/url.ts'
+import type { HandshakeRest } from './handshakeRests.ts'
 import { lackOf, stopParsing, watchAnswer } from './parsing.ts'
 import { connectByRecords } from './tlsRecords.ts'
 
@@ -29,8 +30,11 @@ export function boundConnections(server: Server, most: number): void {
 const connecting = new https.Agent()
 connecting.createConnection = options => connectByRecords(options as NetConnectOpts)
 
+/** `rest`: where the server is of somebody's choice. */
+export type AskOptions = RequestOptions & { readonly rest?: HandshakeRest }
+
 /** Asks another server, over a connection of its own, which ends when more than `bytesMost` are answered. */
-export function ask(url: string | URL, options: RequestOptions, bytesMost: number): ClientRequest {
+export function ask(url: string | URL, options: AskOptions, bytesMost: number): ClientRequest {
   const request =
     new URL(url).protocol === 'https:'
       ? https.request(url, { ...options, agent: connecting })

@@ -18,16 +18,26 @@ const ciphers = [
   ]),
 ].join(':')
 
-/** Nobody begins the handshake of a connection anew: TLS 1.2 would let callers do so as often as they like, at our cost. */
+/** Nobody begins the handshake of a connection anew: TLS 1.2 would let both sides do so as often as they like, at our cost. */
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 
-export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers, secureOptions } as const
+const curves = 'X25519:P-256:X448:P-384:P-521'
+/** From OpenSSL 3.5 on also against what quantum computers may read one day; keys of the two that begin with a star are offered at once. */
+const curvesOfToday = `*X25519MLKEM768:*${curves}`
+
+/**
+ * Keys are made with these and no others. TLS 1.3 has groups of DHE too, which are chosen by the other side: older OpenSSL offers all, and one of 8192 bits
+ * costs us fifty times as much.
+ */
+const ecdhCurve = isKnown(curvesOfToday) ? curvesOfToday : curves
+
+export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers, ecdhCurve, secureOptions } as const
 
 /**
  * For servers of merchants, of whatever age: what Node speaks, but for DHE. There the other side chooses the group, and one of ten thousand bits costs us a second of
  * the event loop, and it nothing.
  */
-export const receiversTls = { ciphers: `${DEFAULT_CIPHERS}:!kDHE` } as const
+export const receiversTls = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, ecdhCurve, secureOptions } as const
 
 /** Names of PEM files: whom we trust, and who we are when the other side asks. */
 export const tlsFiles = object({
@@ -38,6 +48,15 @@ export const tlsFiles = object({
 })
 
 export type ClientTls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly servername?: string }
+
+function isKnown(groups: string): boolean {
+  try {
+    createSecureContext({ ecdhCurve: groups })
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** Can TLS be spoken with them: PEM, and a key that belongs to its certificate? */
 export function isUsable(given: ClientTls): boolean {

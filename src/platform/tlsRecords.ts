@@ -1,15 +1,21 @@
 // TLS record by record. Of a new key (KeyUpdate of TLS 1.3) nobody is told: it costs the other side 27 bytes, and OpenSSL as much as many kilobytes; it takes
-// any number of them, and all that have come in one turn of the event loop. So what comes from a socket is cut into records here, by their headers: OpenSSL is
-// given one after the other, and those of which nothing comes out, however long they are, are counted.
+// any number of them, and all that have come in one turn of the event loop. A record full of tickets costs a hundred times as much as one that is empty, and
+// a long chain of certificates seconds: OpenSSL looks at each before it asks whether any is trusted. So what comes from a socket is cut into records here, by
+// their headers: OpenSSL is given one after the other, and those of which nothing comes out, and their bytes, are counted.
 
 import type { Server } from 'node:https'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
+import type { HandshakeRest } from './handshakeRests.ts'
 
 /** Records of one connection that carry nothing for us; one more closes it. A handshake has some ten, with large certificates some more; tickets and the
  * end are such records too; and keys are renewed after gigabytes. */
 export const emptyRecordsMost = 64
+/** Bytes of such records, those of the handshake above all; one more closes it. Chains of certificates have 3 to 8 KiB, and tickets some hundred bytes. */
+export const emptyBytesMost = 16 * 1024
+/** Whoever asks for a certificate of ours, as banks do, may list all those whom it trusts before it is shown one, and such lists are long. */
+const emptyBytesOfAsking = 4 * emptyBytesMost
 /** Of one connection in one turn of the event loop; after one that was empty it waits for the next. */
 const recordsOfTurn = 4
 
@@ -31,20 +37,20 @@ export function byRecords(server: Server, told: (socket: Socket) => void): Serve
   const [speakTls] = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (raw: Socket) => {
-    const stream = new RecordStream(raw, told)
+    const stream = new RecordStream(raw, emptyBytesMost, told)
     speakTls!.call(server, stream)
     stream.allowHalfOpen = true
   })
-  return server.prependListener('secureConnection', tls => giving?.carries(tls))
+  return server.prependListener('secureConnection', tls => giving?.carries(tls).stands())
 }
 
 /** A connection over TLS that is read record by record. */
-export function connectByRecords(options: ConnectionOptions & NetConnectOpts): TLSSocket {
-  const stream = new RecordStream(connect(options))
+export function connectByRecords(options: ConnectionOptions & NetConnectOpts & { readonly rest?: HandshakeRest }): TLSSocket {
+  const stream = new RecordStream(connect(options), options.cert ? emptyBytesOfAsking : emptyBytesMost, undefined, options.rest)
   const tls = connectTls({ ...options, socket: stream })
   stream.allowHalfOpen = true
   stream.carries(tls)
-  return tls
+  return tls.once('secureConnect', () => stream.stands())
 }
 
 /**
@@ -54,26 +60,33 @@ export function connectByRecords(options: ConnectionOptions & NetConnectOpts): T
  */
 export class RecordStream extends Duplex {
   readonly #raw: Socket
+  readonly #bytesMost: number
   readonly #told: ((socket: Socket) => void) | undefined
+  readonly #restOfOwner: HandshakeRest | undefined
   #tls: TLSSocket | undefined
   /** What has come and was not given yet. */
   #come: Buffer = nothing
-  /** Of the record under way: bytes of its header that were seen, and those that are still to come behind it. */
+  /** Of the record under way: bytes of its header that were seen, those that are still to come behind it, and all that was given. */
   #header = 0
   #rest = 0
+  #given = 0
   /** Bytes that came out of the records before it. */
   #out = 0
   #empty = 0
+  #emptyBytes = 0
+  #isHandshake = true
   #isDue = false
   #holds = 0
   #isEnded = false
   #failure: Error | undefined
 
   /** TLS looks at `allowHalfOpen` when it begins: it answers an end with its own, for which this stream must still be open. */
-  constructor(raw: Socket, told?: (socket: Socket) => void) {
+  constructor(raw: Socket, bytesMost: number, told?: (socket: Socket) => void, rest?: HandshakeRest) {
     super({ allowHalfOpen: false })
     this.#raw = raw
+    this.#bytesMost = bytesMost
     this.#told = told
+    this.#restOfOwner = rest
     raw.allowHalfOpen = true
     raw.on('data', (bytes: Buffer) => {
       if (this.#come.length > 0) raw.pause()
@@ -93,11 +106,17 @@ export class RecordStream extends Duplex {
     })
   }
 
-  carries(tls: TLSSocket): void {
+  carries(tls: TLSSocket): this {
     const raw = this.#raw
     for (const name of ends) Object.defineProperty(tls, name, { get: () => raw[name] })
     rawOfTls.set(tls, raw)
     this.#tls = tls
+    return this
+  }
+
+  /** The handshake is over: what a record carries is known once it was given. */
+  stands(): void {
+    this.#isHandshake = false
   }
 
   override resume(): this {
@@ -140,6 +159,8 @@ export class RecordStream extends Duplex {
     setImmediate(() => setImmediate(release))
   }
 
+  readonly #goOn = (): void => this.#plan()
+
   #plan(): void {
     if (this.#isDue || this.#holds > 0 || !this.readableFlowing) return
     this.#isDue = true
@@ -160,13 +181,25 @@ export class RecordStream extends Duplex {
   #giveRecords(): void {
     for (let records = 0; records < recordsOfTurn && this.#come.length > 0; ) {
       if (this.destroyed || this.#holds > 0 || !this.readableFlowing) return
+      if (this.#isHandshake && this.#restOfOwner?.waits(this.#goOn)) return
       const length = this.#measure()
+      this.#given += length
+      if (this.#isHandshake && this.#emptyBytes + this.#given > this.#bytesMost) {
+        this.#end()
+        return
+      }
       const bytes = this.#come.subarray(0, length)
       // Nothing of it would keep all of it.
       this.#come = length < this.#come.length ? this.#come.subarray(length) : nothing
+      const rest = this.#isHandshake ? this.#restOfOwner : undefined
+      const before = rest && process.cpuUsage()
       giving = this
       this.push(bytes)
       giving = undefined
+      if (rest) {
+        const { user, system } = process.cpuUsage(before)
+        rest.took((user + system) / 1000)
+      }
       if (this.#header < headerBytes || this.#rest > 0) break
       this.#header = 0
       records++
@@ -192,10 +225,17 @@ export class RecordStream extends Duplex {
   #isEmpty(): boolean {
     const out = this.#tls?.bytesRead ?? 0
     const isEmpty = out === this.#out
+    const given = this.#given
     this.#out = out
+    this.#given = 0
     if (!isEmpty) return false
     this.#told?.(this.#tls ?? this.#raw)
-    if (++this.#empty > emptyRecordsMost) this.destroy(new Error('too many records of TLS that carry nothing'))
+    this.#emptyBytes += given
+    if (++this.#empty > emptyRecordsMost || this.#emptyBytes > this.#bytesMost) this.#end()
     return true
+  }
+
+  #end(): void {
+    this.destroy(new Error('too much of TLS that carries nothing'))
   }
 }

@@ -83,11 +83,11 @@ async function attempt(parts: NotificationParts, delivery: LeasedDelivery): Prom
 }
 
 async function callOf(parts: NotificationParts, delivery: LeasedDelivery): Promise<Call> {
-  const { kind, type, action, fields, wrapper, channelId, paymentId } = delivery
+  const { merchantId: owner, kind, type, action, fields, wrapper, channelId, paymentId } = delivery
   const url = (kind === 'request' ? delivery.url : delivery.endpointUrl)!
   const channel = parts.directory.entity(channelId!)
   if (kind === 'request' && channel?.kind === 'channel' && channel.settings.notificationUrlForm === 'get')
-    return { method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} }
+    return { owner, method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} }
   const payload = delivery.body ?? (await parts.pendingPayload(delivery))
   const wired = onTheWire(envelope({ type, action, payload }, fields), {
     id: delivery.notificationId,
@@ -98,7 +98,7 @@ async function callOf(parts: NotificationParts, delivery: LeasedDelivery): Promi
     secrets: secretsOf(parts.keys, { ...delivery, id: delivery.endpointId }).map(secret => Buffer.from(secret, 'hex')),
     iv: parts.random.bytes(12),
   })
-  return { method: 'POST', url, ...wired }
+  return { owner, method: 'POST', url, ...wired }
 }
 
 /** Under way at once: of one endpoint, of one merchant, which may have a hundred endpoints, and of all. Where so many are under way that others may soon wait, a merchant has few. */

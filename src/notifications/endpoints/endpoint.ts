@@ -146,7 +146,7 @@ export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Pr
     secrets: secretsOf(parts.keys, endpoint).map(secret => Buffer.from(secret, 'hex')),
     iv: parts.random.bytes(12),
   })
-  return parts.call({ method: 'POST', url: endpoint.url!, headers, body })
+  return parts.call({ owner: endpoint.merchantId, method: 'POST', url: endpoint.url!, headers, body })
 }
 
 /** Active from now on, if the test notification got a 2xx. It is owed what is recorded after this moment, and nothing of before it was closed. */

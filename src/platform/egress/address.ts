@@ -77,6 +77,9 @@ export async function findTarget(text: string, egress: Egress, resolve: Resolve)
   return 'refused' in found ? found : { url, ...found }
 }
 
+/** Of one name, each of which is looked at for every call; an answer over TCP has room for thousands. */
+const addressesMost = 64
+
 /** The address of a host, once every address that it has was checked; one that is not allowed refuses the whole name. */
 export async function findAddress(
   name: string,
@@ -91,6 +94,7 @@ export async function findAddress(
     return { refused: `cannot be resolved (${(error as { code?: string }).code ?? 'no answer'})` }
   }
   if (found.length === 0) return { refused: 'cannot be resolved (no address)' }
+  if (found.length > addressesMost) return { refused: `resolves to more than ${addressesMost} addresses` }
   if (!found.every(({ address }) => mayCall(address, egress))) return { refused: 'resolves to a private or special address' }
   const first = found[0]!
   return { address: first.address, family: first.family === 6 ? 6 : 4 }

@@ -1,14 +1,16 @@
 // One guarded call to a merchant's server: to a checked address, without following redirects, within a total time, reading no more
 // of the answer than is worth keeping.
 
-import type { RequestOptions } from 'node:https'
 import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import type { Clock, Timer } from '../clock.ts'
-import { ask } from '../http.ts'
+import { handshakeRests } from '../handshakeRests.ts'
+import { type AskOptions, ask } from '../http.ts'
 import { receiversTls } from '../tls.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
 export type Call = {
+  /** Whom it is for: a merchant, whose other calls wait when a handshake costs us too much. */
+  readonly owner: string
   readonly method: 'POST' | 'GET'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -50,6 +52,7 @@ export function caller(
   ended?: AbortSignal,
   limits: CallLimits = callLimits,
 ): PlaceCall {
+  const restOf = handshakeRests(clock)
   return async call => {
     const started = clock.elapsed()
     const milliseconds = () => Math.round(clock.elapsed() - started)
@@ -78,8 +81,9 @@ export function caller(
         done({ ...rest, answer: printable(writtenBeginning(text, limits.answerBytes, isWhole)), milliseconds: milliseconds() })
         request.destroy()
       }
-      const options: RequestOptions = {
+      const options: AskOptions = {
         ...receiversTls,
+        rest: restOf(call.owner),
         method: call.method,
         headers: {
           'User-Agent': 'Tollgate',
