@@ -732,10 +732,11 @@ describe('the list', () => {
 
 it('holds no card number that somebody wrote, and every id as it is', async () => {
   const id = '4200000000000000'.padEnd(32, '0')
-  await add({ ...entry(1), details: { reason: 'card 4111 1111 1111 1111, cvv 123', names: ['4200000000000000.csv'], id } })
+  const reason = 'card 4111 1111 1111 1111, cvv 123, card 5018 7643 3217'
+  await add({ ...entry(1), details: { reason, names: ['4200000000000000.csv'], id } })
   const { rows } = await pool.query('select details from audit order by sequence desc limit 1')
   assert.deepEqual(JSON.parse(rows[0].details), {
-    reason: 'card 411111…1111, cvv …',
+    reason: 'card 411111…1111, cvv …, card …3217',
     names: ['420000…0000.csv'],
     id,
   })

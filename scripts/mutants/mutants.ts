@@ -1231,6 +1231,8 @@ export const mutants: readonly Mutant[] = [
     find: 'first >= 0; first = all.indexOf(number, first + 1)', instead: 'first >= 0; first = -1' },
   { name: 'a name in a form of a shopper is cut before it is masked', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: 'beginningOf(maskCardNumbers(name), 100)', instead: 'name.slice(0, 100)' },
+  { name: 'texts: a short card number is kept nearly whole', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers', 'audit'],
+    find: "number.length < 15 ? '' :", instead: "number.length < 12 ? '' :" },
   { name: 'what is searched for is cut before it is shortened', file: 'src/reporting/search/terms.ts', tests: ['search'],
     find: 'beginningOf(shortenCards(text.trim(), standardBrands), textMost)', instead: 'shortenCards(text.trim().slice(0, textMost), standardBrands)' },
   { name: 'the name of a file is cut in its number', file: 'src/http/multipart.ts', tests: ['multipart'],
