@@ -8,14 +8,15 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import type pg from 'pg'
 import { beginAudit, listAudit, record, verify } from '../src/audit/chain.ts'
 import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
-import { limitFailures, tellFailures } from '../src/audit/failures.ts'
+import { limitFailures, startTelling, tellFailures } from '../src/audit/failures.ts'
 import { auditWatch } from '../src/audit/watch.ts'
-import { clockWith, systemClock } from '../src/platform/clock.ts'
+import { type Clock, clockWith, systemClock } from '../src/platform/clock.ts'
 import { connect, inTransaction } from '../src/platform/database/connect.ts'
 import type { Log, LogFields } from '../src/platform/log.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, testKeys } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
 const recorder = { keys: testKeys, clock: clockWith(() => now) }
@@ -485,6 +486,80 @@ describe('log-ins that failed', () => {
     await away.end()
   })
 
+  it('that the database does not take in time are told of when it does, of their own minute', async () => {
+    let errors = 0
+    const failures = limitFailures(pool, { keys: testKeys, clock: patient }, () => errors++)
+    const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
+    const sixTimes = () => Promise.all(Array.from({ length: 6 }, () => failures.count(attempt, now)))
+    await pool.query('alter table log_in_failures rename to elsewhere')
+    await sixTimes()
+    await assert.rejects(failures.writeLate(), 'it is kept for as long as need be')
+    await pool.query('alter table elsewhere rename to log_in_failures')
+    assert.equal(errors, 6)
+    const minute = new Date(now - (now % 60_000)).toISOString()
+    now += 60_000
+    await sixTimes()
+    let look = () => {}
+    const every: Clock['every'] = (_, act) => {
+      look = act
+      return { cancel() {}, unref: assert.fail }
+    }
+    const telling = startTelling(pool, failures, { ...recorder, clock: { ...recorder.clock, every } }, assert.ifError)
+    look()
+    const written = 'select from log_in_failures where minute = $1 union all select from audit where details like $2'
+    await eventually(
+      async () => (await pool.query(written, [minute, `%${minute}%`])).rowCount! > 0,
+      'a look some seconds later writes it',
+    )
+    await telling.stop()
+    await failures.writeLate() // nothing a second time
+    now += 60_000
+    await tellFailures(pool, recorder)
+    assert.deepEqual(
+      (await told()).map(({ actor, address, details }) => [actor, address, details]),
+      [minute, new Date(Date.parse(minute) + 60_000).toISOString()].map(minute => [
+        '0123456789abcdef',
+        '192.0.2.9',
+        { minute, failures: 6 },
+      ]),
+    )
+  })
+
+  it('that the database does not take fill no memory: beyond an end the rest of a minute is one sum', async () => {
+    let elapsed = 0
+    let errors = 0
+    const failures = limitFailures(pool, { keys: testKeys, clock: { ...systemClock, elapsed: () => elapsed } }, () => errors++)
+    const holder = await pool.connect()
+    await holder.query('begin; lock table log_in_failures in access exclusive mode')
+    // Six counts each, but that of everybody is one.
+    const counting = Array.from({ length: 2200 }, (_, at) => {
+      const mark = at.toString(16).padStart(4, '0')
+      const [credential, user] = [mark.padStart(16, 'c'), mark.padStart(16, 'd')]
+      return failures.count({ address: `2001:db8:${mark}::1`, credential, user }, now)
+    })
+    await untilWaiting(pool, 'log_in_failures')
+    elapsed = 3000
+    await holder.query('commit')
+    holder.release()
+    await Promise.all(counting)
+    await failures.writeLate()
+    // The first hundred and twenty-eight stood there when the database came back; nobody had the patience for the others.
+    const batch = 128
+    assert.equal(errors, 2200 - batch)
+    const kept = await pool.query<{ count: number; failures: number }>(
+      `select count(*)::int as count, (sum(failures) filter (where kind = 'credential'))::int as failures from log_in_failures`,
+    )
+    assert.deepEqual(kept.rows, [{ count: batch * 5 + 10_001, failures: 2200 }])
+    now += 60_000
+    await tellFailures(pool, recorder)
+    const all = (await told()).map(({ actor, details }) => [actor, details.failures as number] as const)
+    assert.equal(all.length, 21)
+    assert.equal(
+      all.reduce((sum, [, failures]) => sum + failures, 0),
+      2200,
+    )
+  })
+
   it('of thousands of addresses and credentials fill neither table: twenty rows and a sum', async () => {
     const attempts = Array.from({ length: 14_000 }, (_, at) => ({
       address: `198.51.${at % 250}.${at % 200}`,
@@ -732,10 +807,11 @@ describe('the list', () => {
 
 it('holds no card number that somebody wrote, and every id as it is', async () => {
   const id = '4200000000000000'.padEnd(32, '0')
-  await add({ ...entry(1), details: { reason: 'card 4111 1111 1111 1111, cvv 123', names: ['4200000000000000.csv'], id } })
+  const reason = 'card 4111 1111 1111 1111, cvv 123, card 5018 7643 3217'
+  await add({ ...entry(1), details: { reason, names: ['4200000000000000.csv'], id } })
   const { rows } = await pool.query('select details from audit order by sequence desc limit 1')
   assert.deepEqual(JSON.parse(rows[0].details), {
-    reason: 'card 411111…1111, cvv …',
+    reason: 'card 411111…1111, cvv …, card …3217',
     names: ['420000…0000.csv'],
     id,
   })

@@ -51,6 +51,8 @@ async function told(by = pool): Promise<{ verified: readonly string[]; watched: 
 const whole = { verified: [], watched: [], warned: [] }
 const only = (...what: string[]) => ({ verified: what.map(one => `In the database, ${one}.`), watched: what, warned: [] })
 const stranger = (what: string) => `the ${what} was not made by Tollgate`
+const fenceOf = (id: string, table: string) =>
+  `create trigger elsewhere_${id} before insert or update on ${table} for each row when (new.merchant_id = '${id}') execute function refuse_elsewhere('${id}')`
 const changed = (what: string) => `the ${what} is not as Tollgate made it`
 
 /** A function that takes the newest rows out as whoever may can, and leaves nothing else behind. Only in sessions that say so. */
@@ -153,6 +155,14 @@ describe('what stands elsewhere in the database', () => {
       `drop trigger elsewhere_${'a'.repeat(32)} on staff; drop trigger elsewhere_${'b'.repeat(32)} on payments`,
       stranger(`trigger elsewhere_${'a'.repeat(32)} of staff`),
       stranger(`trigger elsewhere_${'b'.repeat(32)} of payments`),
+    ],
+    'a fence around a merchant who is served here: who never left, who came, who stayed after all': [
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values
+         ('${'b'.repeat(32)}', 'arriving', 'arrived', true, 'two', 1, now()), ('${'c'.repeat(32)}', 'leaving', 'stayed', true, 'two', 1, now());
+       ${['a', 'b', 'c'].map(digit => fenceOf(digit.repeat(32), 'access_tokens')).join(';')}`,
+      `delete from merchant_moves;
+       ${['a', 'b', 'c'].map(digit => `drop trigger elsewhere_${digit.repeat(32)} on access_tokens`).join(';')}`,
+      ...['a', 'b', 'c'].map(digit => stranger(`trigger elsewhere_${digit.repeat(32)} of access_tokens`)),
     ],
     'an index that calls a function, and one that refuses rows': [
       `create function longer(text) returns text language sql immutable as 'select $1';
@@ -290,12 +300,29 @@ describe('what stands elsewhere in the database', () => {
     await pool.query(`create index staff_newest on staff (role, made_at desc nulls last); alter table staff set (fillfactor = 80, autovacuum_enabled = false);
       alter table staff alter column name set statistics 500; create publication more for table staff;
       create index audit_pkey_ccnew on audit (recorded_at); grant select on audit, staff to public;
-      create trigger elsewhere_${id} before insert or update on payments for each row when (new.merchant_id = '${id}') execute function refuse_elsewhere('${id}');
-      alter table payments disable trigger elsewhere_${id}; create schema bi; create view bi.names as select name from staff`)
+      ${fenceOf(id, 'payments')}; alter table payments disable trigger elsewhere_${id}; create schema bi; create view bi.names as select name from staff`)
     const found = await told()
     await pool.query(`drop index staff_newest, audit_pkey_ccnew; alter table staff reset (fillfactor, autovacuum_enabled); drop publication more;
       revoke select on audit, staff from public; drop trigger elsewhere_${id} on payments; drop schema bi cascade`)
     assert.deepEqual(found, before)
+  })
+
+  it('a fence around a merchant who is on his way, has left, is held or forgotten is not named; where he is served again it is', async () => {
+    const before = await told()
+    const ids = ['1', '2', '3', '4'].map(digit => digit.repeat(32))
+    const states = ['frozen', 'moved', 'stayed', 'forgetting']
+    const moves = ids.map((id, at) => `('${id}', 'leaving', '${states[at]}', false, 'two', 1, now())`)
+    await pool.query(`insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ${moves.join()};
+      ${ids.map(id => fenceOf(id, 'payments')).join(';')}`)
+    const found = await told()
+    await pool.query(`update merchant_moves set here = true where merchant_id = '${ids[2]}'`)
+    const served = await told()
+    await pool.query(`alter table payments disable trigger elsewhere_${ids[2]}`)
+    const off = await told()
+    await pool.query(`delete from merchant_moves; ${ids.map(id => `drop trigger elsewhere_${id} on payments`).join(';')}`)
+    assert.deepEqual(found, before)
+    assert.deepEqual(served.watched, [stranger(`trigger elsewhere_${ids[2]} of payments`)])
+    assert.deepEqual(off, before)
   })
 
   it('where another version has made more, only a part is compared, and that is said', async () => {

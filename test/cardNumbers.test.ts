@@ -382,6 +382,17 @@ describe('what is a CVV', () => {
     ])
       assert.deepEqual([mask(text), shortenCards(text, standardBrands)], [text, text])
   })
+  test('of a short number the last four digits are left, of others the first six too', () => {
+    for (const [text, shown] of [
+      ['a 5018 7643 3217', 'a …3217'],
+      ['a 5018764332133, b', 'a …2133, b'],
+      ['3056-930902-5904', '…5904'],
+      ['378282246310005', '378282…0005'],
+      [number, '453957…1486'],
+      ['6759649826438453003', '675964…3003'],
+    ] as const)
+      assert.equal(shortenCards(text, standardBrands), shown)
+  })
   test('the value of a free key is one by the last words of the key', () => {
     for (const key of [
       'cvv',

@@ -48,7 +48,13 @@ const seed: Seed = {
             {
               id: other.entityId,
               name: 'Another',
-              settings: { brands: ['MASTER', 'PAYPAL', 'VISA'], shopName: 'Corner shop', checkoutMinutesMost: 10_000 },
+              settings: {
+                brands: ['MASTER', 'PAYPAL', 'VISA'],
+                shopName: 'Corner shop',
+                checkoutMinutesMost: 10_000,
+                formOrigins: ['https://listed.example'],
+                appSchemes: ['com.example.listed'],
+              },
             },
             { id: other.narrowId, name: 'Narrow', settings: { statusReadsPerMinute: 2, requireCvvForRegistrations: true } },
             {
@@ -155,6 +161,116 @@ describe('paid twice at once', () => {
     is(again, 'succeededInTestMode')
     assert.equal(again.body.shopperResultUrl, `${backUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`)
     assert.equal((await payments(id)).length, 1)
+  })
+})
+
+describe('a shop that only the shopper names', () => {
+  const said = 'https://elsewhere.example/back?order=7'
+  const leave = async (fields: Fields, made: Fields = {}, headers = {}) => {
+    const shopperResultUrl = fields.shopperResultUrl ?? said
+    const sent = { entityId: sandbox.entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...asked, ...made }
+    const { id } = (await gateway.post('/v1/checkouts', sent, headers)).body
+    const { body } = await press(id, { shopperResultUrl, ...fields })
+    is({ body }, 'pending')
+    const atShop = `${shopperResultUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`
+    return { id: id as string, url: body.redirect.url as string, atShop }
+  }
+  const wallet: Fields = {
+    paymentBrand: 'PAYPAL',
+    'card.number': '',
+    'card.expiryMonth': '',
+    'card.expiryYear': '',
+    'card.cvv': '',
+  }
+  const browserDescribed: Fields = Object.fromEntries(
+    [
+      ['acceptHeader', 'text/html'],
+      ['userAgent', 'Mozilla/5.0'],
+      ['language', 'de'],
+      ['screenHeight', '900'],
+      ['screenWidth', '1600'],
+      ['screenColorDepth', '24'],
+      ['timezone', '-60'],
+      ['javaEnabled', 'false'],
+      ['javascriptEnabled', 'true'],
+      ['challengeWindow', '2'],
+    ].map(([name, value]) => [`customer.browser.${name}`, value!]),
+  )
+  const isCalled = async (id: string): Promise<boolean> => {
+    const due = await gateway.pool.query(`select from due_work where kind = 'missedReturn' and details::jsonb ->> 'id' = $1`, [
+      id,
+    ])
+    return due.rowCount === 1
+  }
+  /** What stands there for a browser that did not pay. */
+  const strange = async (url: string): Promise<void> => {
+    const seen = await makeShopper().open(url)
+    assert.deepEqual([seen.status, seen.location], [403, undefined])
+    assert.match(seen.text, /begun elsewhere/)
+    assert.doesNotMatch(seen.text + seen.headers.get('content-security-policy'), /elsewhere\.example/)
+  }
+
+  for (const [what, fields, auto] of [
+    ['a wallet', wallet, 'approve'],
+    ['a wallet that was cancelled', wallet, 'cancel'],
+    ['a challenge, which comes back by a form of another site', challenged, 'approve'],
+  ] as const)
+    it(`is where ${what} leads the browser that pays, and nobody else`, async () => {
+      const { id, url, atShop } = await leave(fields)
+      const shopper = makeShopper()
+      await shopper.open(url)
+      await strange(url.replace('/r/', '/r/return/'))
+      assert.equal((await shopper.walk(`${url}?auto=${auto}`, gateway.baseUrl)).location, atShop)
+      for (let times = 0; times < 2; times++) {
+        await strange(url)
+        const again = await shopper.open(url)
+        assert.deepEqual([again.status, again.location], [303, atShop])
+      }
+      assert.equal((await payments(id)).length, 1)
+    })
+  it('is told to nobody when it has ended before a browser came', async () => {
+    const { id, url } = await leave(wallet)
+    await gateway.advance('3h')
+    assert.equal((await payments(id))[0]!.result, 'pendingTimedOut')
+    await strange(url)
+  })
+  it('is told to whoever comes first where there is nothing to do before', async () => {
+    // The issuer of the sandbox says what became of it after a moment: who comes later than that is the next one.
+    await eventually(async () => {
+      const { url, atShop } = await leave(
+        { ...browserDescribed, 'card.number': '4200000000000026' },
+        { 'customParameters[3DS2_flow]': 'decoupled' },
+      )
+      const { location } = await makeShopper().open(url)
+      await strange(url)
+      return location === atShop
+    }, 'the first is told')
+  })
+  it('is not called by the gateway when nobody reads the status', async () => {
+    shop.received.length = 0
+    const id = await create({ shopperResultUrl: '' })
+    await press(id, { shopperResultUrl: `${shop.url}/said` })
+    const stored = await create({ shopperResultUrl: '', paymentType: '', amount: '', currency: '', createRegistration: 'true' })
+    const { body } = await gateway.post(`/v1/checkouts/${stored}/registration`, { ...visa, shopperResultUrl: shop.url }, browser)
+    is({ body }, 'succeededInTestMode')
+    await gateway.advance('40m')
+    assert.deepEqual(shop.received, [])
+  })
+  it('is as good as one of the merchant on a site that may hold the form, or in an app of the channel', async () => {
+    for (const shopperResultUrl of ['https://listed.example/back?order=7', 'com.example.listed://back?order=7']) {
+      const { id, url, atShop } = await leave({ ...wallet, shopperResultUrl }, { entityId: other.entityId }, theirs)
+      assert.equal(await isCalled(id), true)
+      await makeShopper().walk(`${url}?auto=cancel`, gateway.baseUrl)
+      assert.equal((await makeShopper().open(url)).location, atShop)
+    }
+    const elsewhere = await leave(
+      { ...wallet, shopperResultUrl: 'https://listed.example:8443/back?order=7' },
+      { entityId: other.entityId },
+      theirs,
+    )
+    assert.equal(await isCalled(elsewhere.id), false)
+    await makeShopper().walk(`${elsewhere.url}?auto=cancel`, gateway.baseUrl)
+    assert.equal((await makeShopper().open(elsewhere.url)).status, 403)
   })
 })
 

@@ -530,6 +530,17 @@ describe('whose page sends it', () => {
         "default-src 'none'; frame-ancestors 'none'",
       )
   })
+  it('so does a script, a picture, and what is no page', async () => {
+    const policyOf = async (path: string, init: RequestInit = {}) => {
+      const { headers, status } = await fetch(gateway.baseUrl + path, { redirect: 'manual', ...init })
+      return [status, headers.get('content-security-policy')]
+    }
+    const none = "default-src 'none'; frame-ancestors 'none'"
+    assert.deepEqual(await policyOf('/v1/paymentWidgets.js'), [200, none])
+    assert.deepEqual(await policyOf('/v1/static/x/img/VISA.png'), [200, none])
+    assert.deepEqual(await policyOf('/v1/static/x/y'), [404, none])
+    assert.deepEqual(await policyOf('/r/notice/x', { method: 'POST' }), [404, none])
+  })
   it('answers to credentials are for no script of another site', async () => {
     const reply = await gateway.pay()
     assert.equal(reply.headers.get('access-control-allow-origin'), null)

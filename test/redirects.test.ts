@@ -51,8 +51,9 @@ async function finish({ id, redirect }: Body, auto: string, shopper: Shopper = m
   return read(id)
 }
 
-function atShop({ status, location, text }: Seen, id: string): void {
+function atShop({ status, location, text, headers }: Seen, id: string): void {
   assert.equal(status, 303, text)
+  assert.equal(headers.get('content-security-policy'), null, 'a redirect shows nothing, and leads on inside of frames too')
   assert.equal(location, `${shop}&id=${id}&resourcePath=%2Fv1%2Fpayments%2F${id}`)
 }
 

@@ -228,6 +228,7 @@ describe('the page', () => {
         [status, headers.get('cache-control'), headers.get('referrer-policy')],
         [200, 'private, no-store', 'no-referrer'],
       )
+      assert.match(headers.get('content-security-policy')!, /frame-ancestors 'none'$/)
     }
     const other = link.replace(/slip\/./, 'slip/_')
     for (const address of [other, `${other}/slip.pdf`, `${gateway.baseUrl}/slip/x`, `${gateway.baseUrl}/slip/x/barcode.png`])

@@ -3,7 +3,7 @@
 
 import type pg from 'pg'
 import { inTransaction } from '../platform/database/connect.ts'
-import { groupCommit } from '../platform/database/groupCommit.ts'
+import { batchMax, groupCommit } from '../platform/database/groupCommit.ts'
 import { networkOf, networkShare, networksAround } from '../platform/network.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Recorder, record, tamperingFound } from './chain.ts'
@@ -34,6 +34,8 @@ export type Failures = {
    * network from which the token has come before need not wait, at whatever process, and no token of chance ever has to: others' failures shut nobody out.
    */
   mustWait(tokenId: string, address: string, attempt: () => LogInAttempt, now: number): boolean
+  /** Writes what the database did not take when it was counted. */
+  writeLate(): Promise<void>
   /** Reads from where right passwords have come to other processes, and before the start of this one. */
   learn(now: number): Promise<void>
 }
@@ -47,6 +49,8 @@ const patienceSeconds = 2
 const remembered = 50_000
 /** Networks of one token that a process knows: whoever has a right password of his own pushes out nobody else's. */
 const placesMost = 500
+/** Counts that are kept for a database that does not take them; more of a minute are one sum. */
+const lateMost = 10_000
 const keyOf = ({ kind, subject }: Pick<LogInFailure, 'kind' | 'subject'>) => `${kind} ${subject}`
 
 export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError: (error: Error) => void): Failures {
@@ -75,22 +79,30 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
   }
   const usedUp = (failure: LogInFailure) => (counted.get(keyOf(failure)) ?? 0) >= mostOf(failure)
 
+  async function store(failures: Iterable<LogInFailure>): Promise<ReadonlyMap<string, number>> {
+    const totals = new Map<string, number>()
+    const proven = [...failures].map(failure => ({ ...failure, proof: proofsOf(keys, failure)[0] }))
+    for (const failure of await countFailures(pool, proven)) {
+      totals.set(keyOf(failure), failure.failures)
+      if (failure.minute === minute) remember(counted, keyOf(failure), failure.failures)
+    }
+    return totals
+  }
+
+  const late = new Map<string, LogInFailure>()
+  const keep = (failure: LogInFailure) => {
+    if (late.size < lateMost || late.has(minuteKeyOf(failure))) addTo(late, failure)
+    else if (failure.kind === 'credential') addTo(late, { ...failure, subject: severalSubject })
+  }
+
   const inDatabase = groupCommit<readonly LogInFailure[], ReadonlyMap<string, number>>({
     clock,
     patienceSeconds,
     key: () => String(attempts++), // the statement adds up what is counted twice
     async write(batch) {
       const sums = new Map<string, LogInFailure>()
-      for (const failure of batch.flat()) {
-        const key = `${failure.minute} ${keyOf(failure)}`
-        sums.set(key, { ...failure, failures: failure.failures + (sums.get(key)?.failures ?? 0) })
-      }
-      const totals = new Map<string, number>()
-      const proven = [...sums.values()].map(failure => ({ ...failure, proof: proofsOf(keys, failure)[0] }))
-      for (const failure of await countFailures(pool, proven)) {
-        totals.set(keyOf(failure), failure.failures)
-        if (failure.minute === minute) remember(counted, keyOf(failure), failure.failures)
-      }
+      for (const failure of batch.flat()) addTo(sums, failure)
+      const totals = await store(sums.values())
       return batch.map(() => totals)
     },
   })
@@ -108,6 +120,10 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
 
   /** Then what this process counted decides. */
   const failed = (error: Error): undefined => void onError(error)
+  const notTaken = (failures: readonly LogInFailure[]) => (error: Error) => {
+    failures.forEach(keep)
+    return failed(error)
+  }
 
   return {
     async count(attempt, now) {
@@ -118,7 +134,7 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       for (const failure of isSpent ? failures.filter(({ kind }) => kind !== 'all') : failures)
         remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
       // What is used up is not written any more: nobody can make the database busy without end, nor one network use up what is written of all.
-      const totals = isSpent ? undefined : await inDatabase(open).catch(failed)
+      const totals = isSpent ? undefined : await inDatabase(open).catch(notTaken(open))
       return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > mostOf(failure))
     },
     mustWait(tokenId, address, attempt, now) {
@@ -138,6 +154,15 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       })
       return false
     },
+    async writeLate() {
+      while (late.size > 0) {
+        const some = [...late.values()].slice(0, batchMax)
+        await store(some)
+        // More may have come meanwhile.
+        for (const { failures, ...one } of some) addTo(late, { ...one, failures: -failures })
+        for (const [key, { failures }] of late) if (failures === 0) late.delete(key)
+      }
+    },
     async learn(now) {
       // A minute more: what another process wrote then may have been seen late, by another clock.
       const found = await findPlaces(pool, learnedAt === undefined ? 0 : learnedAt - minuteMilliseconds, placesMost)
@@ -145,6 +170,13 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       learnedAt = now
     },
   }
+}
+
+const minuteKeyOf = (failure: LogInFailure) => `${failure.minute} ${keyOf(failure)}`
+
+function addTo(sums: Map<string, LogInFailure>, failure: LogInFailure): void {
+  const key = minuteKeyOf(failure)
+  sums.set(key, { ...failure, failures: failure.failures + (sums.get(key)?.failures ?? 0) })
 }
 
 /** Of whom it tells, not how often: several processes add to one row. */
@@ -191,7 +223,7 @@ export function startTelling(
 ): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
   const timer = recorder.clock.every(everyMilliseconds, () => {
-    running ??= Promise.all([tellFailures(pool, recorder), failures.learn(recorder.clock.real())])
+    running ??= Promise.all([failures.writeLate(), tellFailures(pool, recorder), failures.learn(recorder.clock.real())])
       .then(() => {})
       .catch(onError)
       .finally(() => (running = undefined))
@@ -200,6 +232,7 @@ export function startTelling(
     async stop() {
       timer.cancel()
       await running
+      await failures.writeLate().catch(onError)
     },
   }
 }
@@ -229,6 +262,7 @@ function entriesOf(failures: readonly LogInFailure[]): AuditEntry[] {
 }
 
 const severalStrangers: Actor = { kind: 'stranger', id: 'several', address: 'several' }
+const severalSubject = 'several several'
 
 const entryOf = (minute: number, actor: Actor, details: object): AuditEntry => ({
   actor,

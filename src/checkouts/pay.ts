@@ -50,7 +50,7 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
   const said = storesOnly(checkout.values)
     ? await store(parts, checkout, request, hashes, press.number)
     : ((await unlessBegun(parts, checkout, hashes)) ??
-      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hashes, shopperResultUrl) })))
+      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hashes, calledUrl(request)) })))
   return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
 }
 
@@ -109,6 +109,8 @@ async function requestOf(
   const url = checked.values.has('shopperResultUrl') ? resultUrlWrong(checked.values, channel, parts.sandbox) : undefined
   if (url) return url
   const { wireId, tokenId } = checkout
+  const said = checked.values.get('shopperResultUrl')
+  const isMerchants = said === undefined || values.has('shopperResultUrl') || isOfShop(said, channel)
   const request: PaymentRequest = {
     channel,
     values: checked.values,
@@ -117,10 +119,21 @@ async function requestOf(
     publicUrl,
     tokenId,
     checkout: wireId,
+    ...(!isMerchants && { shopSaidBy: 'shopper' as const }),
   }
   const paying = registration ? await withRegistration(parts, request, registration) : request
   return typeof paying === 'string' ? notPayable(paying) : paying
 }
+
+/** On a site that the channel lets hold the form, or in an app of its: the merchant stands for it, whoever says it. */
+function isOfShop(url: string, { settings }: Channel): boolean {
+  const { origin, protocol } = new URL(url)
+  return settings.formOrigins.includes(origin) || settings.appSchemes.includes(protocol.slice(0, -1))
+}
+
+/** Where a missed return calls: nobody has us call what a shopper said. */
+const calledUrl = ({ values, shopSaidBy }: PaymentRequest): string | undefined =>
+  shopSaidBy ? undefined : values.get('shopperResultUrl')
 
 /** What the merchant wants of a brand, whoever names it: the registration, the shopper, or the number of the card. */
 function overriddenType(
@@ -196,14 +209,9 @@ async function standing(parts: CheckoutParts, { merchantId, id }: Pick<Payment, 
 }
 
 /** The attempt, its payment and the call that a missed return will be are one transaction. */
-function claimFor(
-  parts: CheckoutParts,
-  checkout: Checkout,
-  hashes: FormHashes,
-  shopperResultUrl: string | undefined,
-): PaymentClaim {
+function claimFor(parts: CheckoutParts, checkout: Checkout, hashes: FormHashes, called: string | undefined): PaymentClaim {
   return async row => {
-    const begun = await begin(parts, checkout, hashes, row.payment.id, shopperResultUrl, async db => {
+    const begun = await begin(parts, checkout, hashes, row.payment.id, called, async db => {
       if (row.registration) await insertRegistration(db, row.registration, parts.clock.real())
       await insertClaimed(db, row)
     })
@@ -223,7 +231,7 @@ async function store(
 ): Promise<PaymentResponse | Refusal> {
   const row = chooseRegistration(parts, request, checkout.merchantId, id)
   if ('refused' in row) return row
-  const begun = await begin(parts, checkout, hashes, id, request.values.get('shopperResultUrl'), db =>
+  const begun = await begin(parts, checkout, hashes, id, calledUrl(request), db =>
     insertRegistration(db, row, parts.clock.real()),
   )
   if (begun !== 'ours' && 'refused' in begun) return begun
@@ -239,7 +247,7 @@ async function begin(
   checkout: Checkout,
   [form]: FormHashes,
   subjectId: string,
-  shopperResultUrl: string | undefined,
+  called: string | undefined,
   write: (db: Connection) => Promise<unknown>,
 ): Promise<'ours' | CheckoutAttempt | Refusal> {
   const { merchantId, id, wireId } = checkout
@@ -255,9 +263,9 @@ async function begin(
     const madeAt = parts.directory.businessTime(merchantId)
     await insertAttempt(db, row, { attempt: (last?.attempt ?? 0) + 1, subjectId, form, madeAt })
     await write(db)
-    if (shopperResultUrl !== undefined) {
+    if (called !== undefined) {
       const resourcePath = resourcePathOf(checkout)
-      const pressed = { merchantId, subjectId: id, id: wireId, resourcePath, shopperResultUrl, expiresAt: row.expiresAt }
+      const pressed = { merchantId, subjectId: id, id: wireId, resourcePath, shopperResultUrl: called, expiresAt: row.expiresAt }
       await scheduleMissedReturn(parts, db, pressed)
     }
     return 'ours'

@@ -132,13 +132,25 @@ export function writtenBeginning(text: string, most: number, isWhole = true): st
   return beginningOf(maskCardNumbers(beginningOf(read, Math.min(text.length, 4 * most))), most)
 }
 
-/** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV. */
+/** What may be shown of a card number: its first six digits, none of a short number, which they would give away, and its last four. */
+export const shownDigits = (number: string): { first: string; last: string } => ({
+  first: number.length < 15 ? '' : number.slice(0, 6),
+  last: number.slice(-4),
+})
+
+/** As people speak of a card. */
+export function shortNumber(number: string): string {
+  const { first, last } = shownDigits(number)
+  return `${first}…${last}`
+}
+
+/** Of each card number of some brands that is left which may be shown, and no CVV. */
 export function shortenCards(text: string, brands: CardBrands): string {
-  const shorten = (found: string) => {
-    const number = digitsOf(found)
-    return `${number.slice(0, 6)}…${number.slice(-4)}`
-  }
-  const shortened = replaceNumbers(text, beginning => lengthsOf(brands, beginning), shorten)
+  const shortened = replaceNumbers(
+    text,
+    beginning => lengthsOf(brands, beginning),
+    found => shortNumber(digitsOf(found)),
+  )
   return withoutCodes(shortened, shortened !== text, () => '…')
 }
 

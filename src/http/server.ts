@@ -74,14 +74,14 @@ const common = [
   'X-XSS-Protection',
   '1; mode=block',
 ] as const
+/** What is no page: shown by a browser it may load nothing and stand in no frame. */
+const noPage = ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"] as const
 const headers = [
   'Content-Type',
   'application/json;charset=UTF-8',
   'Cache-Control',
   'private, no-cache, no-store',
-  // Data is no page: shown by a browser it may load nothing and stand in no frame.
-  'Content-Security-Policy',
-  "default-src 'none'; frame-ancestors 'none'",
+  ...noPage,
   ...common,
 ] as const
 
@@ -253,8 +253,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const whole = typeof body === 'string' || Buffer.isBuffer(body)
     const length = (before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : whole ? body.length : 0)
     const head = [
-      // A page brings its own type and caching, and is not for other sites' scripts.
+      // A page brings its own type, caching and policy, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
+      ...(more?.['Content-Type'] === undefined || bringsPolicy(more) ? [] : noPage),
       ...extra,
       ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
       ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
@@ -413,6 +414,10 @@ function grown(body: Buffer, used: number, size: number): Buffer {
 }
 
 /** A form as it is, in a charset that we read. */
+/** A redirect shows nothing, and leads on inside of frames too. */
+const bringsPolicy = (more: NonNullable<HttpAnswer['headers']>): boolean =>
+  more['Content-Security-Policy'] !== undefined || more.Location !== undefined
+
 const isForm = ({ headers }: IncomingMessage): boolean =>
   /^(application\/x-www-form-urlencoded\s*(;|$)|$)/i.test(headers['content-type'] ?? '') &&
   charsetOf(headers['content-type']) !== undefined &&

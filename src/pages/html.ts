@@ -113,8 +113,8 @@ function policies({ formsTo = [], framesFrom = [], framable, formsAnywhere, shop
 }
 
 /** The origin of an address, for a policy; of an app its scheme, which has no origins; nothing of an address that is none. */
-export function originOf(url: string): string[] {
-  if (!URL.canParse(url)) return []
+export function originOf(url: string | undefined): string[] {
+  if (url === undefined || !URL.canParse(url)) return []
   const { origin, protocol, host } = new URL(url)
   // Hosts may hold what ends a directive of a policy.
   if (!/^[A-Za-z0-9.:[\]-]*$/.test(host)) return []

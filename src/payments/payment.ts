@@ -32,6 +32,8 @@ export type PaymentRecord = {
   readonly ndc: string
   /** The checkout that it was made in, as the wire names it: its shopper and its merchant know that one. */
   readonly checkout?: string
+  /** `shopper`: whoever knows the checkout said where the shop is, and the merchant stands nowhere for that address. */
+  readonly shopSaidBy?: 'shopper'
   /** The registration that it pays with, or that was made with it. */
   readonly registration?: { readonly ownerId: string; readonly id: string; readonly made?: true }
   /** Parameters that are echoed or kept for connectors, by wire name; never a secret one. */

@@ -139,26 +139,48 @@ const everywhere = `
     select 'event trigger', '', e.evtname::text, '' from pg_event_trigger e
      where $2::boolean and not (${excused('pg_event_trigger', 'e.oid', 'e.evtowner')})`
 
-const definitions = `
+/** Merchants whom this database does not serve, of the very moment at which the fences around them are read. `schema`: where the moves stand, quoted. */
+const away = (schema: string) =>
+  `(select coalesce(json_agg(replace(merchant_id::text, '-', '')), '[]') from ${schema}.merchant_moves where not here)`
+
+/** `away`: a list as JSON. */
+const definitions = (away: string) => `
   with here as (select quote_ident(nspname::text) || '.' as ours from pg_namespace where oid = $1::oid), ${inOurSchema} ${everywhere})
-  select lines, set_config('search_path', $5, true) from (select coalesce(json_agg(line), '[]') as lines from (
+  select lines, ${away} as away, set_config('search_path', $5, true) from (select coalesce(json_agg(line), '[]') as lines from (
     select kind, replace("of", ours, '~.') as "of", replace(name, ours, '~.') as name, replace(definition, ours, '~.') as definition
       from lines cross join here
      order by lines.kind collate "C", lines."of" collate "C", lines.name collate "C", lines.definition collate "C" limit ${most}) line) read`
 
-export type ReadDefinitions = { readonly applied: ReadonlySet<string>; readonly definitions: readonly Definition[] }
+export type ReadDefinitions = {
+  readonly applied: ReadonlySet<string>
+  readonly definitions: readonly Definition[]
+  /** Ids of merchants whom this database does not serve; of all alone. */
+  readonly away: ReadonlySet<string>
+}
 
 /** Where the table `audit` stands that our statements mean. All else of ours has to stand beside it. With the names of the migrations that were applied. */
 export async function readDefinitions(db: Connection, { tables, names }: DefinitionsAsked): Promise<ReadDefinitions> {
-  const { rows } = await db.query<{ schema: string | null; path: string; applied: string[] }>(
+  const { rows } = await db.query<{ schema: string | null; moves: string | null; path: string; applied: string[] }>(
     `select (select c.relnamespace::pg_catalog.text from pg_catalog.pg_class c
               where c.oid operator(pg_catalog.=) pg_catalog.to_regclass('audit'::pg_catalog.text)::pg_catalog.oid) as schema,
+            (select pg_catalog.quote_ident(n.nspname::pg_catalog.text) from pg_catalog.pg_class c
+               join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+              where c.relname operator(pg_catalog.=) 'merchant_moves'::pg_catalog.name and c.relkind operator(pg_catalog.=) 'r'::pg_catalog."char"
+                and c.relnamespace operator(pg_catalog.=) (select a.relnamespace from pg_catalog.pg_class a
+                     where a.oid operator(pg_catalog.=) pg_catalog.to_regclass('audit'::pg_catalog.text)::pg_catalog.oid)) as moves,
             pg_catalog.current_setting('search_path'::pg_catalog.text) as path, array(select name from migrations order by name limit 10000) as applied`,
   )
-  const { schema, path, applied } = rows[0]!
-  if (schema === null) return { applied: new Set(applied), definitions: [] }
+  const { schema, moves, path, applied } = rows[0]!
+  if (schema === null) return { applied: new Set(applied), definitions: [], away: new Set() }
   await db.query('set local search_path = pg_catalog, pg_temp')
   // Put back by the same statement, when all is read.
-  const read = await db.query<{ lines: Definition[] }>(definitions, [schema, tables === undefined, tables ?? [], names, path])
-  return { applied: new Set(applied), definitions: read.rows[0]!.lines }
+  const text = definitions(tables === undefined && moves !== null ? away(moves) : `'[]'::json`)
+  const read = await db.query<{ lines: Definition[]; away: string[] }>(text, [
+    schema,
+    tables === undefined,
+    tables ?? [],
+    names,
+    path,
+  ])
+  return { applied: new Set(applied), definitions: read.rows[0]!.lines, away: new Set(read.rows[0]!.away) }
 }

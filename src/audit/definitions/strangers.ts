@@ -40,12 +40,12 @@ const neverMade: ReadonlySet<string> = new Set([
 
 /** What keeps a merchant's rows from being written who is served elsewhere is of no migration (migration 0038). Switched off where he is served again. */
 const fence =
-  /^CREATE TRIGGER elsewhere_([0-9a-f]{32})(?:_taken)? BEFORE (?:INSERT OR UPDATE|DELETE) ON ~\.\w+ FOR EACH ROW WHEN \(\((?:new|old)\.(?:merchant_id|owner_id) = '([0-9a-f-]{36})'::uuid\)\) EXECUTE FUNCTION ~\.refuse_elsewhere\('([0-9a-f]{32})'\) [OD]$/
+  /^CREATE TRIGGER elsewhere_([0-9a-f]{32})(?:_taken)? BEFORE (?:INSERT OR UPDATE|DELETE) ON ~\.\w+ FOR EACH ROW WHEN \(\((?:new|old)\.(?:merchant_id|owner_id) = '([0-9a-f-]{36})'::uuid\)\) EXECUTE FUNCTION ~\.refuse_elsewhere\('([0-9a-f]{32})'\) ([OD])$/
 
-/** Around one merchant, by the column that names whose a row is. */
-function isFence(definition: string): boolean {
-  const [, name, owner, said] = fence.exec(definition) ?? []
-  return name !== undefined && owner?.replaceAll('-', '') === name && said === name
+/** Around one merchant, by the column that names whose a row is. Of one who is served here it is switched off: it would keep his tokens from being revoked. */
+function isFence(definition: string, away: ReadonlySet<string>): boolean {
+  const [, name, owner, said, state] = fence.exec(definition) ?? []
+  return name !== undefined && owner?.replaceAll('-', '') === name && said === name && (state === 'D' || away.has(name))
 }
 
 /** Rows come to the audit from here, or are kept beside it: what is refused there is not told of. */
@@ -58,8 +58,8 @@ const plainIndex = /^~\.\w+ USING \w+ \(\w+(?: DESC)?(?: NULLS (?:FIRST|LAST))?(
  * What whoever runs an installation may add: indexes that compute and refuse nothing, and for a while the twin of one that is made anew, which is not valid before it
  * is whole. What has the name of one of ours is to be that one.
  */
-const isAllowed = (one: Definition): boolean =>
-  (one.kind === 'trigger' && !toldFrom.includes(one.of) && isFence(one.definition)) ||
+const isAllowed = (one: Definition, away: ReadonlySet<string>): boolean =>
+  (one.kind === 'trigger' && !toldFrom.includes(one.of) && isFence(one.definition, away)) ||
   (one.kind === 'index' && !known.has(keyOf(one)) && isAllowedIndex(one.of, one.definition.replace(/ not valid$/, '')))
 
 const isAllowedIndex = (of: string, definition: string): boolean =>
@@ -70,12 +70,13 @@ const lengthMost = 200
 
 /** `of`: the tables of the audit with what stands at them, or all and everything in whose place or beside which it could run. */
 export async function findStrangers(db: Connection, of: 'audit' | 'everything'): Promise<Strangers> {
-  const { applied, definitions: there } = await readDefinitions(db, { ...(of === 'audit' && { tables: auditTables }), names })
+  const { applied, away, definitions } = await readDefinitions(db, { ...(of === 'audit' && { tables: auditTables }), names })
   const other = [...new Set([...applied, ...migrations])].filter(name => !(applied.has(name) && migrations.has(name)))
   const isPartly = other.length > 0
   // Of what another version makes otherwise nothing can be told: only of what none makes, and of what keeps the rows of the audit.
   const isCompared = (one: Definition): boolean => !isPartly || neverMade.has(one.kind) || isKeeping(one)
   const wanted = ours.filter(one => isCompared(one) && (of === 'everything' || isOfAudit(one)))
+  const there = definitions.filter(one => !isAllowed(one, away))
   const found = compare(wanted, there, isCompared).map(text => text.slice(0, lengthMost))
   const more = found.length - foundMost
   return {
@@ -108,7 +109,7 @@ function compare(
   }
   const gone = wanted.filter(one => !found.has(keyOf(one)) && isTold(one)).map(one => `${textOf(one)} is gone`)
   const strange = there
-    .filter(one => isCompared(one) && known.get(keyOf(one)) !== one.definition && !isAllowed(one) && isTold(one))
+    .filter(one => isCompared(one) && known.get(keyOf(one)) !== one.definition && isTold(one))
     .map(one =>
       one.kind === 'right'
         ? `${one.name} may change rows of ${one.of} or take them out`

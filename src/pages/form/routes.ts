@@ -55,7 +55,6 @@ const brandImage: RequestFunction = (_, { name = '' }) => {
       ...forOtherSites,
       'Content-Type': 'image/svg+xml',
       'Cache-Control': 'public, max-age=86400',
-      'Content-Security-Policy': "default-src 'none'",
     },
   }
 }

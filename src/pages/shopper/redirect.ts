@@ -167,29 +167,36 @@ const guarded =
         parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
       if (isElsewhere(error) || isUnavailable(error))
         return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
-      return plain(parts, request, 500, 'error', found && (await knownShop(parts, found)))
+      return plain(parts, request, 500, 'error', found && (await knownShop(parts, request, found)))
     }
   }
 
-type KnownShop = { readonly shop: Shop; readonly shopUrl: string }
+type KnownShop = { readonly shop: Shop; readonly shopUrl: string | undefined }
 
 /** The shop and the way back to it, where even that can be read. */
-async function knownShop(parts: PageParts, { merchantId, redirected }: RedirectPayment): Promise<KnownShop | undefined> {
-  const payment = await findPayment(parts.database.work, merchantId, redirected.paymentId).catch(() => undefined)
-  return payment && { shop: shopOfPayment(parts, payment), shopUrl: shopAddressOf(payment) }
+async function knownShop(parts: PageParts, request: Request, found: RedirectPayment): Promise<KnownShop | undefined> {
+  const payment = await findPayment(parts.database.work, found.merchantId, found.redirected.paymentId).catch(() => undefined)
+  return payment && { shop: shopOfPayment(parts, payment), shopUrl: wayBack(parts, request, found, payment) }
 }
 
 const shopOfPayment = ({ directory }: PageParts, { channelId, record }: PaymentState): Shop =>
   shopOf(directory, channelId, new Map(record.fields).get('merchant.name'))
 
-function about(parts: PageParts, request: Request, { token }: RedirectPayment, payment: PaymentState): views.About {
+/** `shopUrl`: absent where this browser is not told. */
+function about(
+  parts: PageParts,
+  request: Request,
+  found: RedirectPayment,
+  payment: PaymentState,
+  shopUrl = wayBack(parts, request, found, payment),
+): views.About {
   return {
     language: languageOf(request),
     shop: shopOfPayment(parts, payment),
     amount: payment.amount,
     currency: payment.currency,
-    shopUrl: shopAddressOf(payment),
-    page: `${request.publicUrl}/r/${token}`,
+    shopUrl,
+    page: `${request.publicUrl}/r/${found.token}`,
   }
 }
 
@@ -201,18 +208,25 @@ function isSameSession(parts: PageParts, request: Request, { token, redirected }
   return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
 }
 
+/**
+ * An address that a shopper said is for the browser that pays alone: whoever makes a payment in somebody's checkout would lead others anywhere under our name. Only one
+ * for which the merchant stands is told to everybody.
+ */
+const wayBack = (parts: PageParts, request: Request, found: RedirectPayment, payment: PaymentState): string | undefined =>
+  payment.record.shopSaidBy && !isSameSession(parts, request, found) ? undefined : shopAddressOf(payment)
+
 function wrongSession(parts: PageParts, request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
   audit(parts, 'wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
   return render(parts, 403, views.refusedPage(about(parts, request, found, payment), 'session'))
 }
 
-/** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
+/** Who comes so far may be told where the shop is. */
 const toShop = (payment: PaymentState): HttpAnswer => redirectAnswer(shopAddressOf(payment))
 
 /** What somebody who looks at the payment gets to see. */
 async function goOn(parts: PageParts, request: Request, found: RedirectPayment, state: RedirectState): Promise<HttpAnswer> {
   if (state.kind === 'answered') return toShop(state.payment)
-  const here = about(parts, request, found, state.payment)
+  const here = about(parts, request, found, state.payment, shopAddressOf(state.payment))
   if (state.kind === 'work') return render(parts, 200, views.waitPage(here, here.page))
   const { hop } = state.held
   if (hop.kind === 'shop') return toShop(state.payment)
@@ -242,6 +256,10 @@ const page = (parts: PageParts) =>
         ? toShop(state.payment)
         : redirectAnswer(passOn(parts, `${request.publicUrl}/r/${token}`, request))
     }
+    // Nobody begins anew what only leads to the shop. Where that is the first step, the first to come is the one who paid.
+    const waits = state.kind === 'step' && (state.held.hop.kind !== 'shop' || redirected.sessionHash === null)
+    if (!waits && state.kind !== 'work' && wayBack(parts, request, found, state.payment) === undefined)
+      return wrongSession(parts, request, found, state.payment)
     const cookies = await session(parts, request, found)
     return { ...(await goOn(parts, request, found, state)), cookies }
   })

@@ -12,8 +12,8 @@ export type About = {
   readonly shop: Shop
   readonly amount: number
   readonly currency: string
-  /** Where the shopper goes back to, with the payment's id. */
-  readonly shopUrl: string
+  /** Where the shopper goes back to, with the payment's id; undefined where this browser is not told. */
+  readonly shopUrl: string | undefined
   /** Our own page of this payment. */
   readonly page: string
 }
@@ -22,8 +22,8 @@ const summary = ({ language: { texts, locale }, amount, currency }: About): Html
 <dt>${texts.amount}</dt><dd><bdi>${moneyText(locale, amount, currency)}</bdi></dd>
 </dl>`
 
-const backToShop = (texts: Texts, url: string, kind = ''): Html =>
-  html`<a class="button ${kind}" href="${url}">${texts.shopButton}</a>`
+const backToShop = (texts: Texts, url: string | undefined, kind = ''): Html | undefined =>
+  url === undefined ? undefined : html`<a class="button ${kind}" href="${url}">${texts.shopButton}</a>`
 
 /** Posts what the other side wants, by itself where scripts run. */
 export function postPage(about: About, hop: Extract<Hop, { kind: 'post' }>, url: string): Page {
@@ -161,7 +161,7 @@ ${backToShop(texts, shopUrl, kind === 'forged' ? 'plain' : '')}`,
 export const plainPage = (
   language: Language,
   kind: 'unknown' | 'error',
-  known?: { readonly shop: Shop; readonly shopUrl: string },
+  known?: { readonly shop: Shop; readonly shopUrl: string | undefined },
 ): Page => ({
   language,
   ...(known && { shop: known.shop }),

@@ -51,10 +51,13 @@ const page = (parts: SlipPageParts): RequestFunction =>
     return render(parts, 200, slipPage(view, words, address, pix, parts.paySlip !== undefined && canBePaid(view)))
   })
 
+/** Browsers show a PDF by a page of their own, which some hold to the file's policy: that it may load nothing would leave it empty. */
+const unframed = { 'Content-Security-Policy': "frame-ancestors 'none'" }
+
 /** Who cannot pay it any more has nothing to print. */
 const pdf = (parts: SlipPageParts): RequestFunction =>
   found(parts, async (view, _, address) =>
-    canBePaid(view) ? bytes(await slipPdf(view), 'application/pdf') : redirectAnswer(address),
+    canBePaid(view) ? bytes(await slipPdf(view), 'application/pdf', unframed) : redirectAnswer(address),
   )
 
 const image = (parts: SlipPageParts): RequestFunction =>

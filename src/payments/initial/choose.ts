@@ -130,7 +130,7 @@ function chooseMethod(
   return { ...chosen, brand: method.brand, connector, redirects: !isSlip, ...(isSlip && { slip: true as const }) }
 }
 
-/** The shopper is sent back only to where the authenticated merchant said: over https, in a sandbox over http too, or to an app whose scheme the
+/** Where the shopper is sent back to: over https, in a sandbox over http too, or to an app whose scheme the
  * channel lists (decisions, 43). */
 export function resultUrlWrong(values: Values, { settings }: Channel, sandbox: boolean): Refusal | undefined {
   const url = values.get('shopperResultUrl')

@@ -35,6 +35,8 @@ export type PaymentRequest = {
   readonly registration?: { readonly ownerId: string; readonly id: string }
   /** The checkout that it is made in. */
   readonly checkout?: string
+  /** As its record keeps it. */
+  readonly shopSaidBy?: 'shopper'
   /** Stores the payment in a way of its own. */
   readonly claim?: PaymentClaim
 }
@@ -143,6 +145,7 @@ function paymentOf(
     record: {
       ndc,
       ...(request.checkout !== undefined && { checkout: request.checkout }),
+      ...(request.shopSaidBy && { shopSaidBy: request.shopSaidBy }),
       ...(request.registration && { registration: request.registration }),
       ...(registrationId !== undefined && {
         registration: { ownerId: channel.merchantId, id: registrationId, made: true as const },

@@ -2,7 +2,7 @@
 
 import type { Structures } from '../../connectors/connector.ts'
 import { amountText } from '../../contract/amounts.ts'
-import { maskCardNumbers } from '../../contract/cardNumbers.ts'
+import { maskCardNumbers, shownDigits } from '../../contract/cardNumbers.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
 import { emptyNested, type Nested, type NestedValue, put } from '../../contract/nested.ts'
 import { lookup } from '../../contract/parameters/table.ts'
@@ -100,9 +100,10 @@ function resultOf({ result, avsResponse, cvvResponse, parameterErrors }: RecordO
   return said
 }
 
-/** In place of the number: its first six digits (not of short numbers, which they would give away) and its last four. */
+/** In place of the number. */
 export function maskedCard(number: string): { bin?: string; last4Digits: string } {
-  return { ...(number.length >= 15 && { bin: number.slice(0, 6) }), last4Digits: number.slice(-4) }
+  const { first, last } = shownDigits(number)
+  return { ...(first !== '' && { bin: first }), last4Digits: last }
 }
 
 /** The score of our own check stands before that of the other side. */

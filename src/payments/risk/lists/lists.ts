@@ -3,7 +3,7 @@
 
 import { isIP } from 'node:net'
 import { standardBrands } from '../../../contract/brands.ts'
-import { maskCardNumbers } from '../../../contract/cardNumbers.ts'
+import { maskCardNumbers, shortNumber } from '../../../contract/cardNumbers.ts'
 import { hasLuhnDigit } from '../../../contract/luhn.ts'
 import { type Keys, keyedHashes } from '../../../vault/keys.ts'
 import type { ScreenedPayment } from '../facts.ts'
@@ -50,8 +50,7 @@ export function listedValue(keys: Keys, kind: ListedKind, text: string): ListedV
       const number = plain.replace(/[ -]/g, '')
       if (!/^\d{12,19}$/.test(number) || !hasLuhnDigit(number)) return undefined
       const [newest] = keyedHashes(keys, cardPurpose, number)
-      const shown = `${number.length < 15 ? '' : number.slice(0, 6)}…${number.slice(-4)}`
-      return as(newest.toString('hex'), { shown, lookupKey: keys.lookup[0]!.id })
+      return as(newest.toString('hex'), { shown: shortNumber(number), lookupKey: keys.lookup[0]!.id })
     }
     default:
       return as(plain)
