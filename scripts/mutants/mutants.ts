@@ -1284,8 +1284,6 @@ export const mutants: readonly Mutant[] = [
     find: 'settings.formOrigins.includes(origin) || ', instead: '' },
   { name: 'way back: an app of the channel is nobody’s', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: ' || settings.appSchemes.includes(protocol.slice(0, -1))', instead: '' },
-  { name: 'way back: the gateway calls whomever a shopper names', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
-    find: "shopSaidBy ? undefined : values.get('shopperResultUrl')", instead: "values.get(shopSaidBy ? 'shopperResultUrl' : 'shopperResultUrl')" },
   { name: 'way back: everybody is led where a shopper said', file: 'src/pages/shopper/redirect.ts', tests: ['checkouts'],
     find: "if (!waits && state.kind !== 'work' && wayBack", instead: "if (!waits && state.kind === 'work' && wayBack" },
   { name: 'way back: who is the first to come, with nothing left to do, is led nowhere', file: 'src/pages/shopper/redirect.ts', tests: ['checkouts'],

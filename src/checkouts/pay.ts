@@ -50,7 +50,7 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
   const said = storesOnly(checkout.values)
     ? await store(parts, checkout, request, hashes, press.number)
     : ((await unlessBegun(parts, checkout, hashes)) ??
-      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hashes, calledUrl(request)) })))
+      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hashes, shopperResultUrl) })))
   return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
 }
 
@@ -131,10 +131,6 @@ function isOfShop(url: string, { settings }: Channel): boolean {
   return settings.formOrigins.includes(origin) || settings.appSchemes.includes(protocol.slice(0, -1))
 }
 
-/** Where a missed return calls: nobody has us call what a shopper said. */
-const calledUrl = ({ values, shopSaidBy }: PaymentRequest): string | undefined =>
-  shopSaidBy ? undefined : values.get('shopperResultUrl')
-
 /** What the merchant wants of a brand, whoever names it: the registration, the shopper, or the number of the card. */
 function overriddenType(
   { cardBrands }: CheckoutParts,
@@ -209,9 +205,14 @@ async function standing(parts: CheckoutParts, { merchantId, id }: Pick<Payment, 
 }
 
 /** The attempt, its payment and the call that a missed return will be are one transaction. */
-function claimFor(parts: CheckoutParts, checkout: Checkout, hashes: FormHashes, called: string | undefined): PaymentClaim {
+function claimFor(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  hashes: FormHashes,
+  shopperResultUrl: string | undefined,
+): PaymentClaim {
   return async row => {
-    const begun = await begin(parts, checkout, hashes, row.payment.id, called, async db => {
+    const begun = await begin(parts, checkout, hashes, row.payment.id, shopperResultUrl, async db => {
       if (row.registration) await insertRegistration(db, row.registration, parts.clock.real())
       await insertClaimed(db, row)
     })
@@ -231,7 +232,7 @@ async function store(
 ): Promise<PaymentResponse | Refusal> {
   const row = chooseRegistration(parts, request, checkout.merchantId, id)
   if ('refused' in row) return row
-  const begun = await begin(parts, checkout, hashes, id, calledUrl(request), db =>
+  const begun = await begin(parts, checkout, hashes, id, request.values.get('shopperResultUrl'), db =>
     insertRegistration(db, row, parts.clock.real()),
   )
   if (begun !== 'ours' && 'refused' in begun) return begun
@@ -247,7 +248,7 @@ async function begin(
   checkout: Checkout,
   [form]: FormHashes,
   subjectId: string,
-  called: string | undefined,
+  shopperResultUrl: string | undefined,
   write: (db: Connection) => Promise<unknown>,
 ): Promise<'ours' | CheckoutAttempt | Refusal> {
   const { merchantId, id, wireId } = checkout
@@ -263,9 +264,9 @@ async function begin(
     const madeAt = parts.directory.businessTime(merchantId)
     await insertAttempt(db, row, { attempt: (last?.attempt ?? 0) + 1, subjectId, form, madeAt })
     await write(db)
-    if (called !== undefined) {
+    if (shopperResultUrl !== undefined) {
       const resourcePath = resourcePathOf(checkout)
-      const pressed = { merchantId, subjectId: id, id: wireId, resourcePath, shopperResultUrl: called, expiresAt: row.expiresAt }
+      const pressed = { merchantId, subjectId: id, id: wireId, resourcePath, shopperResultUrl, expiresAt: row.expiresAt }
       await scheduleMissedReturn(parts, db, pressed)
     }
     return 'ours'
