@@ -839,6 +839,8 @@ export const mutants: readonly Mutant[] = [
     find: 'locked.version !== endpoint.version', instead: 'locked.state !== endpoint.state' },
   { name: 'endpoints: what another activation made active was changed', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationDelivery'],
     find: "    if (locked.state === 'active') return called\n", instead: '' },
+  { name: 'office: who only asks for a file has taken it', file: 'src/pages/office/route.ts', tests: ['officePayments'],
+    find: '((usesUp || givesFile) && ', instead: '(usesUp && ' },
   { name: 'http: to what was cut no answer is owed', file: 'src/http/connections.ts', tests: ['crowds'],
     find: 'if (complete || isCut) return true', instead: 'if (complete) return true' },
   { name: 'http: what was cut keeps its connection for as long as an answer', file: 'src/http/connections.ts', tests: ['crowds'],

@@ -161,7 +161,7 @@ function placed(
     callers: 'anyone',
     ...(takesFiles && { body: 'anything' }),
     ...(bodyMax !== undefined && { bodyMax }),
-    ...(usesUp && { usesUp }),
+    ...((usesUp || givesFile) && { usesUp: true }), // nobody who only looks whether there is a file has taken it
     async answer(request, named) {
       const language = officeLanguage(cookieOf(request, languageName), request.headers['accept-language'])
       const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)
