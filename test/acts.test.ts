@@ -75,6 +75,28 @@ it('one that fails tells what it did until then, and why it went no further', as
   }
 })
 
+it('one that began is told of to its end, whatever becomes of whoever began it; by somebody who may act no more none begins', async () => {
+  let isHere = true
+  const ann = { ...recorder, by: { ...by, isStill: async () => isHere } }
+  await tellAndDo(pool, ann, act, async () => {
+    isHere = false
+  })
+  assert.deepEqual(
+    (await told()).map(([action, actor]) => [action, actor]),
+    [
+      ['actBegun', 'anna'],
+      ['backupMade', 'anna'],
+    ],
+  )
+  let isDone = false
+  const late = tellAndDo(pool, ann, act, async () => {
+    isDone = true
+  })
+  await assert.rejects(late, /may act no more/)
+  assert.equal(isDone, false)
+  assert.equal((await told()).length, 2)
+})
+
 it('what cannot be told of does not begin', async () => {
   await swallowing('actBegun', async () => {
     let done = false

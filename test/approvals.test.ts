@@ -89,8 +89,10 @@ test('whoever loses the role, is removed or signs out while the order is awaited
     assert.equal((await change(who)).status, 303, what)
     await db.query('commit')
     db.release()
-    assert.equal((await approving).status, what === 'nothing' ? 303 : 404, what)
+    assert.equal((await approving).status, what === 'nothing' ? 303 : 403, what)
     assert.equal((await refundsOf(paymentId)).length, what === 'nothing' ? 1 : 0, what)
+    const decided = await gateway.pool.query(`select from audit where actor = $1 and action = 'approvalDecided'`, [who.id])
+    assert.equal(decided.rowCount, what === 'nothing' ? 1 : 0, what)
   }
 })
 

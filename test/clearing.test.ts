@@ -112,6 +112,24 @@ describe('whoever hands a file in', () => {
     importFile({ ...parts(), ...(by && { by }) }, chargebackReports, name, text, () => {})
   const file = { kind: 'chargebackReport', name: 'east.csv' }
 
+  it('hands it in to its end, also when dismissed half way; who is dismissed before hands none in', async () => {
+    const ids = [(await gateway.pay()).body.id, (await gateway.pay()).body.id]
+    const text = [heading, ...ids.map((id, at) => lineOf('left', at + 1, id))].join('\n')
+    const [before, told] = [await payments(), (await rowsOfImports()).length]
+    let asked = 0
+    const leaving = { ...ann, isStill: async () => ++asked === 1 }
+    const report = await handIn('left.csv', text, leaving)
+    assert.deepEqual([report?.recorded, report?.refused, (await payments()) - before], [2, 0, 2])
+    const rows = (await rowsOfImports()).slice(told).map(({ action, actor, result }) => [action, actor, result])
+    assert.deepEqual(rows, [
+      ['actBegun', 'ann', 'done'],
+      ['fileImported', 'ann', 'done'],
+    ])
+    const next = [heading, lineOf('late', 1, (await gateway.pay()).body.id)].join('\n')
+    await assert.rejects(handIn('late.csv', next, leaving), /may act no more/)
+    assert.deepEqual([(await payments()) - before, (await rowsOfImports()).length - told], [2, 2])
+  })
+
   it('has a row before anything of it is recorded, also when the process is killed half way', async () => {
     await keepMode(gateway.pool, 'sandbox', Date.now())
     await inTransaction(gateway.pool, db => keepKeys(db, testKeys, Date.now()))

@@ -1,6 +1,7 @@
 // From a payment to a merchant's server: what is told to whom, in which order, how often, and what is kept of it.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import type { Actor } from '../src/audit/entry.ts'
 import { checkNotifications } from '../src/notifications/deliveries/check.ts'
 import { listAttempts, listDeliveries } from '../src/notifications/deliveries/store.ts'
 import { activateEndpoint, closeEndpoint, createEndpoint, rotateSecret } from '../src/notifications/endpoints/endpoint.ts'
@@ -194,6 +195,85 @@ test('activation needs a 2xx of the test notification', async () => {
     },
   })
   await closeEndpoint(parts, sandbox.merchantId, made.endpoint.id, 'deleted', Date.now())
+})
+
+/** An activation whose test notification waits for its answer, while something happens. */
+async function activating(
+  happens: (id: string, activate: () => ReturnType<typeof activateEndpoint>) => Promise<unknown>,
+  by?: Actor,
+) {
+  const parts = endpointParts(gateway.pool)
+  const made = await createEndpoint(parts, { merchantId: sandbox.merchantId, kind: 'webhook', url: receiver.url })
+  assert.ok('endpoint' in made)
+  const { id } = made.endpoint
+  const told = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<number>()
+  receiver.answer = () => {
+    told.resolve()
+    return answer.promise
+  }
+  const first = activateEndpoint({ ...parts, ...(by && { by }) }, sandbox.merchantId, id, Date.now())
+  await told.promise
+  receiver.answer = () => 200
+  await happens(id, () => activateEndpoint(parts, sandbox.merchantId, id, Date.now()))
+  answer.resolve(200)
+  const ended = await first.catch((error: Error) => ({ refused: error.message }))
+  const { rows } = await gateway.pool.query('select state from endpoints where id = $1', [id])
+  const activated = await gateway.pool.query(`select from audit where action = 'endpointActivated' and subject = $1`, [id])
+  await closeEndpoint(parts, sandbox.merchantId, id, 'deleted', Date.now())
+  return { state: rows[0].state, activations: activated.rowCount, refused: 'refused' in ended ? ended.refused : undefined }
+}
+const changedMeanwhile = 'It was changed meanwhile: look at it, and try again.'
+
+test('a webhook that is closed, or changed, while its test notification waits for an answer is not activated by it', async () => {
+  const parts = endpointParts(gateway.pool)
+  const disable = (id: string) => closeEndpoint(parts, sandbox.merchantId, id, 'disabled', Date.now())
+  const readdress = (id: string) => gateway.pool.query(`update endpoints set url = url || '/other' where id = $1`, [id])
+  for (const [what, state, activations, happens] of [
+    ['disabled', 'disabled', 0, disable],
+    ['active meanwhile, and disabled', 'disabled', 1, async (id, activate) => [await activate(), await disable(id)]],
+    ['disabled, active and disabled', 'disabled', 1, async (id, again) => [await disable(id), await again(), await disable(id)]],
+    ['another secret', 'inactive', 0, id => rotateSecret(parts, sandbox.merchantId, id, 'begin')],
+    ['another address', 'inactive', 0, readdress],
+  ] satisfies [string, string, number, Parameters<typeof activating>[0]][])
+    assert.deepEqual(await activating(happens), { state, activations, refused: changedMeanwhile }, what)
+  const deleted = await activating(id => closeEndpoint(parts, sandbox.merchantId, id, 'deleted', Date.now()))
+  assert.deepEqual([deleted.state, deleted.activations], ['deleted', 0])
+})
+
+test('one that was disabled before is not activated when it is disabled once more meanwhile', async () => {
+  const parts = endpointParts(gateway.pool)
+  const disable = (id: string) => closeEndpoint(parts, sandbox.merchantId, id, 'disabled', Date.now())
+  let refused: unknown
+  await activating(async id => {
+    await disable(id)
+    const [told, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()]
+    receiver.answer = () => {
+      told.resolve()
+      return answer.promise
+    }
+    const activation = activateEndpoint(parts, sandbox.merchantId, id, Date.now())
+    await told.promise
+    await disable(id)
+    answer.resolve(200)
+    refused = await activation
+  })
+  assert.deepEqual(refused, { refused: changedMeanwhile })
+})
+
+test('two activations at once are one, and one of which nothing was changed meanwhile counts', async () => {
+  const active = { state: 'active', activations: 1, refused: undefined }
+  assert.deepEqual(await activating(async () => {}), active)
+  assert.deepEqual(await activating((_, activate) => activate()), active)
+})
+
+test('a webhook is not activated for whoever is dismissed while it is tested', async () => {
+  let isHere = true
+  const by: Actor = { kind: 'user', id: 'ann', address: 'here', isStill: async () => isHere }
+  const dismissed = await activating(async () => {
+    isHere = false
+  }, by)
+  assert.deepEqual(dismissed, { state: 'inactive', activations: 0, refused: 'Whoever asked for it may act no more.' })
 })
 
 test('410 disables a webhook: what was scheduled is given up, nothing more is sent', async () => {

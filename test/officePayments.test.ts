@@ -199,6 +199,17 @@ describe('a file to take away', () => {
     const sent = await finance.post('/office/payments', { q: 'x'.repeat(200_000) })
     assert.equal(sent.location, `/office/payments?q=${'x'.repeat(255)}`)
   })
+  it('is not taken by whoever only asks whether it is there, and no row tells that it was', async () => {
+    const cookie = [...finance.cookies].map(pair => pair.join('=')).join('; ')
+    const told = () => gateway.pool.query(`select 1 from audit where action in ('paymentsExported', 'reportTaken')`)
+    for (const path of ['/office/payments.csv', `/office/reports/${sandbox.merchantId}/file`]) {
+      const before = (await told()).rowCount!
+      const { status } = await fetch(gateway.baseUrl + path, { method: 'HEAD', headers: { Cookie: cookie } })
+      assert.deepEqual([status, (await told()).rowCount], [405, before], path)
+      assert.equal((await finance.ask(path)).status, 200)
+      assert.equal((await told()).rowCount, before + 1, path)
+    }
+  })
   it('is taken by no link of another site, and no row tells that it was', async () => {
     const told = async () =>
       (await gateway.pool.query(`select 1 from audit where action in ('paymentsExported', 'reportTaken')`)).rowCount

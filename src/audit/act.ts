@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { type Recorder, record } from './chain.ts'
+import { whoeverActed } from './dismissed.ts'
 import type { AuditEntry } from './entry.ts'
 
 export type ActUnderWay = {
@@ -28,8 +29,9 @@ export async function tellAndDo<Value>(
   const beginning: AuditEntry = { ...act, action: 'actBegun', details: { act: action, ...details } }
   const begun = await inTransaction(pool, db => record(db, recorder, [beginning]))
   const came: Record<string, unknown> = {}
+  const afterwards = { ...recorder, ...(recorder.by && { by: whoeverActed(recorder.by) }) }
   const tell = (db: Connection, result: 'done' | 'refused') =>
-    record(db, recorder, [{ ...act, result, details: { ...details, ...came, begun } }])
+    record(db, afterwards, [{ ...act, result, details: { ...details, ...came, begun } }])
   let isEnding = false
   const end = async (db: Connection) => {
     isEnding = true

@@ -7,6 +7,7 @@ import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { findStrangers } from './definitions/strangers.ts'
 import { textsOf } from './details.ts'
+import { refuseDismissed } from './dismissed.ts'
 import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
 import {
   actBeforeCommit,
@@ -28,10 +29,12 @@ export type Recorder = { readonly keys: Keys; readonly clock: Clock; readonly by
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
  * What is told of and its trace are then there together or not at all. A chain that was tampered with is written on, since what happens must be told of,
  * and says first that it was and where: nothing that is written later makes it whole again. Throws an OperatorError when what was written is not what
- * stands there afterwards. → the number of the last row; 0 without entries.
+ * stands there afterwards, and Dismissed when whoever acts may do so no more. → the number of the last row; 0 without entries.
  */
 export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly AuditEntry[]): Promise<number> {
   if (entries.length === 0) return 0
+  // Before the end is locked: who dismisses somebody has that person first, and the end last.
+  for (const actor of new Set(entries.map(one => one.actor ?? by))) await refuseDismissed(db, actor)
   const head = await lockHead(db)
   const last = await findEnd(db)
   const isPassed = last !== undefined && last.sequence > head.sequence

@@ -3,12 +3,19 @@
 import { hostname, userInfo } from 'node:os'
 import { standardBrands } from '../contract/brands.ts'
 import { shortenCards } from '../contract/cardNumbers.ts'
+import type { Connection } from '../platform/database/connect.ts'
 
 /** `user` is somebody of the staff; `gateway` a process by itself; `stranger` a caller that proved nothing. */
 export type ActorKind = 'token' | 'user' | 'commandLine' | 'gateway' | 'stranger'
 
 /** Who acts: the id of a token or user, or the machine's user; and the address, or the machine. */
-export type Actor = { readonly kind: ActorKind; readonly id: string; readonly address: string }
+export type Actor = {
+  readonly kind: ActorKind
+  readonly id: string
+  readonly address: string
+  /** Where that can be taken away in the midst of a request: may this one act as when it began? Asked in a transaction, until whose end nobody takes it away. */
+  isStill?(db: Connection): Promise<boolean>
+}
 
 /** All that is told of, and what a reader should know it by. */
 export const actions = {

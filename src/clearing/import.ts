@@ -3,6 +3,7 @@
 
 import { type ActUnderWay, tellAndDo } from '../audit/act.ts'
 import { type Recorder, record } from '../audit/chain.ts'
+import { whoeverActed } from '../audit/dismissed.ts'
 import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
@@ -74,6 +75,8 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
     receivedAt: parts.clock.real(),
   })
   const settled = await settledLines(db, hash)
+  // What a file says has happened, whatever becomes of whoever handed it in: one that was begun is read to its end.
+  const begun: Parts = { ...parts, ...(parts.by && { by: whoeverActed(parts.by) }) }
   const unreadable = format.unreadable && unreadableOf(lines)
   const settle = (one: FileLine<Line>): Promise<LineResult> => {
     const before = settled.get(one.at)
@@ -100,7 +103,7 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
     }
     return 'malformed' in one
       ? refuseLine(parts, { kind: 'refused', why: one.malformed }, before === undefined ? store : undefined)
-      : format.settle(parts, one.line, store)
+      : format.settle(begun, one.line, store)
   }
   const settleAll = async (came: ActUnderWay['came']): Promise<Counts> => {
     const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }

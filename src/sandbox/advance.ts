@@ -2,6 +2,7 @@
 // whatever table it waits in.
 
 import { record } from '../audit/chain.ts'
+import { refuseDismissed, whoeverActed } from '../audit/dismissed.ts'
 import type { Actor } from '../audit/entry.ts'
 import { announceChange } from '../merchants/store.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
@@ -22,11 +23,14 @@ export async function advanceClock(
     for (const source of sources) await source.move(db, merchantId, by)
   }
   let left = milliseconds
+  /** Time that has moved is told of, whatever becomes of whoever moved it. */
+  const mover = () => by && (left === milliseconds ? by : whoeverActed(by))
   for (let busySince = 0; ; ) {
     for (const source of sources) await source.prepare?.()
     const now = parts.clock.real()
     const step = await inTransaction(parts.database.work, async db => {
       await moveClock(db, merchantId, 0) // two that move it at once come one after the other, and each locks in this order
+      await refuseDismissed(db, mover())
       const found: DueEntry[] = []
       for (const source of sources) {
         const first = await source.first(db, merchantId, now + left, now)
@@ -55,8 +59,9 @@ export async function advanceClock(
   await inTransaction(parts.database.work, async db => {
     await move(db, left)
     await announceChange(db)
+    const mine = mover()
     if (milliseconds > 0)
-      await record(db, { ...parts, ...(by && { by }) }, [
+      await record(db, { ...parts, ...(mine && { by: mine }) }, [
         { action: 'clockMoved', entityId: merchantId, details: { milliseconds } },
       ])
   })

@@ -1,7 +1,7 @@
 // Who works with the back office: added, changed, given a new link, removed. There is no account to begin with.
 
 import { type Recorder, record } from '../audit/chain.ts'
-import { timeOrderedId } from '../platform/clock.ts'
+import { isId, timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { lockCounted } from '../platform/database/locks.ts'
 import { attemptsOf, nameOfStaff } from './factors.ts'
@@ -30,6 +30,9 @@ type PeopleParts = Pick<StaffParts, 'random' | 'database' | 'directory'> &
 /** Who sees the link, where that is one of the staff. */
 const makerOf = ({ by }: PeopleParts): string | null => (by?.kind === 'user' ? by.id : null)
 
+/** Two who change each other at a time come one after the other: who asks is locked with whom it is about. */
+const askedBy = ({ by }: PeopleParts): readonly string[] => (by?.kind === 'user' && isId(by.id) ? [by.id] : [])
+
 /** A sentence for whoever asked. */
 export type StaffRefusal = { readonly refused: string }
 export type StaffLink = { readonly id: string; readonly link: string }
@@ -54,6 +57,7 @@ export async function addPerson(
   const now = clock.real()
   const id = timeOrderedId(now, random)
   return inTransaction(database.work, async db => {
+    await lockPeople(db, askedBy(parts))
     const full = await fullRefusal(db, entities)
     if (full) return full
     const person = { id, name, role, entities, password: null, sealedTotp: null, factorsBy: null, madeAt: now }
@@ -118,12 +122,12 @@ export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonl
   })
 
 function changed<Value>(
-  { database }: PeopleParts,
+  parts: PeopleParts,
   id: string,
   change: (db: Connection, person: Person) => Promise<Value>,
 ): Promise<Value | StaffRefusal> {
-  return inTransaction(database.work, async db => {
-    const [person] = await lockPeople(db, [id])
+  return inTransaction(parts.database.work, async db => {
+    const person = (await lockPeople(db, [id, ...askedBy(parts)])).find(one => one.id === id)
     return person ? change(db, person) : { refused: 'There is nobody with this id.' }
   })
 }

@@ -1,5 +1,7 @@
 // Sessions of staff: begun with a new id by whoever proved who it is, found by what the browser's cookie holds, ended by time or by hand.
 
+import { isDeepStrictEqual } from 'node:util'
+import { whoeverActed } from '../audit/dismissed.ts'
 import type { Actor, AuditAction } from '../audit/entry.ts'
 import { standardBrands } from '../contract/brands.ts'
 import { beginningOf, maskCardNumbers } from '../contract/cardNumbers.ts'
@@ -50,7 +52,7 @@ export type SignedIn = {
   readonly role: Role
   /** For which somebody acts, and for all below them. */
   readonly entities: readonly string[]
-  /** As the audit names whoever this is. */
+  /** As the audit names whoever this is, and asks whether it is so still. */
   readonly by: Actor
   /** Real time, milliseconds: whatever goes on longer than a request ends then. */
   readonly endsAt: number
@@ -165,7 +167,10 @@ function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, 
     name: staffId === null ? 'sandbox' : name,
     role: staffId === null ? 'admin' : role,
     entities,
-    by: actorOfStaff(staffId, address),
+    by: {
+      ...actorOfStaff(staffId, address),
+      ...(staffId !== null && { isStill: (db: Connection) => isStill(db, { staffId, sessionId, role, entities }) }),
+    },
     endsAt,
     // Who came by the link of a sandbox has no factors.
     isProven: staffId === null || clock.real() - found.provenAt < provenMinutes * 60_000,
@@ -174,6 +179,15 @@ function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, 
     may: action => roleMay(staffId === null ? 'admin' : role, action),
     reaches,
   }
+}
+
+/** Signed in, with the role and the entities of when the request came; whoever takes one of these away waits for the end of the transaction. */
+async function isStill(
+  db: Connection,
+  { staffId, sessionId, role, entities }: Pick<SignedIn, 'sessionId' | 'role' | 'entities'> & { readonly staffId: string },
+): Promise<boolean> {
+  const [person] = await lockPeople(db, [staffId])
+  return person?.role === role && isDeepStrictEqual(person.entities, entities) && (await isSession(db, staffId, sessionId))
 }
 
 /**
@@ -198,14 +212,19 @@ export const actorOfStaff = (staffId: string | null, address: string): Actor => 
   address,
 })
 
-/** Ends one of the own sessions: this one, or another. False when there is no such session. */
-export const endOwnSession = (parts: StaffParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
-  endSessionOf(parts, { id, staffId }, by)
+/** Ends one of the own sessions: this one, or another, which one that has ended itself does not. False when there is no such session. */
+export const endOwnSession = (parts: StaffParts, { staffId, sessionId, by }: SignedIn, id: string): Promise<boolean> =>
+  endSessionOf(parts, { id, staffId }, whoeverActed(by), sessionId)
 
-const endSessionOf = (parts: StaffParts, { id, staffId }: Pick<SessionRow, 'id' | 'staffId'>, actor: Actor): Promise<boolean> =>
+const endSessionOf = (
+  parts: StaffParts,
+  { id, staffId }: Pick<SessionRow, 'id' | 'staffId'>,
+  actor: Actor,
+  sessionId = id,
+): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     if (staffId !== null) await lockPeople(db, [staffId])
-    if (!(await endSession(db, staffId, id))) return false
+    if (!(await isSession(db, staffId, sessionId)) || !(await endSession(db, staffId, id))) return false
     if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
     await recordOfPerson(db, parts, staffId, { actor, action: 'staffSignedOut', details: { session: id } })
     return true

@@ -19,6 +19,7 @@ import {
   isOwedAny,
   listEndpoints,
   lockEndpoint,
+  type StoredEndpoint,
   setSecrets,
   setState,
   type WaitingPlace,
@@ -149,7 +150,10 @@ export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Pr
   return parts.call({ owner: endpoint.merchantId, method: 'POST', url: endpoint.url!, headers, body })
 }
 
-/** Active from now on, if the test notification got a 2xx. It is owed what is recorded after this moment, and nothing of before it was closed. */
+/**
+ * Active from now on, if the test notification got a 2xx and nobody has changed it since it was asked for: whoever closed it meanwhile, or gave it another secret, knew nothing
+ * of this call. It is owed what is recorded after this moment, and nothing of before it was closed.
+ */
 export async function activateEndpoint(
   parts: EndpointParts,
   merchantId: string,
@@ -163,7 +167,8 @@ export async function activateEndpoint(
   if (!isAcknowledged(called)) return called
   return changeLocked(parts, merchantId, id, async (db, locked) => {
     // The moment is taken under the lock that fan-out takes too: no event falls between the two.
-    if (locked.state !== 'inactive' && locked.state !== 'disabled') return called
+    if (locked.state === 'active') return called
+    if (locked.version !== endpoint.version) return { refused: 'It was changed meanwhile: look at it, and try again.' }
     if (await isOwedAny(db, merchantId, id))
       return { refused: 'What it was owed when it was closed is still being given up: try again in a minute.' }
     await setState(db, merchantId, id, 'active', parts.clock.real())
@@ -247,7 +252,7 @@ async function changeLocked<Value>(
   { database }: Pick<EndpointParts, 'database'>,
   merchantId: string,
   id: string,
-  change: (db: Connection, endpoint: Endpoint) => Promise<Value>,
+  change: (db: Connection, endpoint: StoredEndpoint) => Promise<Value>,
 ): Promise<Value | EndpointRefusal> {
   return inTransaction(database.work, async db => {
     const endpoint = await lockEndpoint(db, merchantId, id)

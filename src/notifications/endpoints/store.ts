@@ -8,6 +8,10 @@ import type { Endpoint } from './endpoint.ts'
 const columns = `merchant_id as "merchantId", id, kind, channel_id as "channelId", name, url, types, fields, wrapper, sealed_secrets as "sealedSecrets",
   alert_address as "alertAddress", state, emitted, created_at as "createdAt", activated_at as "activatedAt"`
 
+/** `version`: another one after each change. */
+export type StoredEndpoint = Endpoint & { readonly version: string }
+const versioned = `${columns}, xmin::text as version`
+
 /** False when the name is taken, or the channel has its endpoint for requests already. */
 export async function insertEndpoint(db: Connection, endpoint: Endpoint): Promise<boolean> {
   const { rowCount } = await db.query(
@@ -33,8 +37,8 @@ export async function insertEndpoint(db: Connection, endpoint: Endpoint): Promis
   return rowCount === 1
 }
 
-export async function findEndpoint(db: Connection, merchantId: string, id: string): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Endpoint>(`select ${columns} from endpoints where merchant_id = $1 and id = $2`, [
+export async function findEndpoint(db: Connection, merchantId: string, id: string): Promise<StoredEndpoint | undefined> {
+  const { rows } = await db.query<StoredEndpoint>(`select ${versioned} from endpoints where merchant_id = $1 and id = $2`, [
     merchantId,
     id,
   ])
@@ -70,11 +74,11 @@ export async function listEndpoints(
   return rows
 }
 
-export async function lockEndpoint(db: Connection, merchantId: string, id: string): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Endpoint>(`select ${columns} from endpoints where merchant_id = $1 and id = $2 for update`, [
-    merchantId,
-    id,
-  ])
+export async function lockEndpoint(db: Connection, merchantId: string, id: string): Promise<StoredEndpoint | undefined> {
+  const { rows } = await db.query<StoredEndpoint>(
+    `select ${versioned} from endpoints where merchant_id = $1 and id = $2 for update`,
+    [merchantId, id],
+  )
   return rows[0]
 }
 

@@ -1,6 +1,7 @@
 // A route of the back office is a record, and what stands around every answer stands here: is it one of our own pages that asks, who is signed in, may
 // that role do it, is the entity within reach, were both factors proven just now. What answers knows all of that already.
 
+import { Dismissed } from '../../audit/dismissed.ts'
 import { shortenCards } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { parseUrl } from '../../contract/url.ts'
@@ -96,6 +97,7 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
       if (isFile(answer) && !route.givesFile) throw new Error(`${route.path} gives a file, and does not say so`)
       return { answer: route.lags ? withAge(parts, request.language, answer) : answer, signedIn }
     } catch (error) {
+      if (error instanceof Dismissed) return { answer: accessEnded(request.language) }
       if (!(error instanceof ReportingAway)) throw error
       return { answer: awayPage(request.language), signedIn }
     }
@@ -114,6 +116,13 @@ const tooManyAtOnce = (language: OfficeLanguage): OfficePage => ({
   body: html`<p>${frameWords(language).tooManyText}</p>`,
   headers: { 'Retry-After': '1' },
 })
+
+/** Who was dismissed, given another role or signed out while the request was under way. */
+const accessEnded = (language: OfficeLanguage): OfficePage => {
+  const { accessEnded, accessEndedText, signIn } = frameWords(language)
+  const body = html`<p>${accessEndedText}</p><p><a class="button" href="/office/sign-in">${signIn}</a></p>`
+  return { status: 403, title: accessEnded, body }
+}
 
 const awayPage = (language: OfficeLanguage): OfficePage => ({
   status: 503,
@@ -152,7 +161,7 @@ function placed(
     callers: 'anyone',
     ...(takesFiles && { body: 'anything' }),
     ...(bodyMax !== undefined && { bodyMax }),
-    ...(usesUp && { usesUp }),
+    ...((usesUp || givesFile) && { usesUp: true }), // nobody who only looks whether there is a file has taken it
     async answer(request, named) {
       const language = officeLanguage(cookieOf(request, languageName), request.headers['accept-language'])
       const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)

@@ -73,6 +73,9 @@ export const frameWords = wordsIn(
       'The request did not come from a page of this back office, and nothing was done. Open the page here and try again.',
     signedOut: 'You are signed out',
     signedOutText: 'Sign in and try again. Nothing was done.',
+    accessEnded: 'Your access has changed',
+    accessEndedText:
+      'While this was under way you were signed out, or what you may do here was changed, and it was not carried on. Sign in and look at what stands.',
     away: 'Lists and reports are away',
     awayText:
       'The database that lists, reports and this overview are read in does not answer at the moment. Payments are made all the while, and the other pages work. Try again in a moment.',
@@ -120,6 +123,9 @@ export const frameWords = wordsIn(
     foreignText: 'O pedido não veio de uma página desta retaguarda, e nada foi feito. Abra a página aqui e tente de novo.',
     signedOut: 'Você saiu',
     signedOutText: 'Entre e tente de novo. Nada foi feito.',
+    accessEnded: 'O seu acesso mudou',
+    accessEndedText:
+      'Enquanto isto estava em andamento, a sua sessão foi encerrada ou o que você pode fazer aqui mudou, e não se continuou. Entre e veja o que está feito.',
     away: 'Listas e relatórios indisponíveis',
     awayText:
       'O banco de dados em que se leem listas, relatórios e a visão geral não responde agora. Os pagamentos continuam sendo feitos, e as outras páginas funcionam. Tente de novo em instantes.',

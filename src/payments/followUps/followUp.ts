@@ -1,5 +1,7 @@
 // Captures, refunds and reversals: POST /v1/payments/{id}. The rules and the first write run under a lock on the first payment of the chain.
 
+import { refuseDismissed } from '../../audit/dismissed.ts'
+import type { Actor } from '../../audit/entry.ts'
 import type { Operation, OperationRequest } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { modeOf } from '../../connectors/registry.ts'
@@ -24,8 +26,15 @@ import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen, takesNoRefusals } from './rules.ts'
 
-/** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
-export type FollowUpRequest = Omit<PaymentRequest, 'publicUrl'> & { readonly referenceId: string; readonly completes?: true }
+/**
+ * `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. `by`: who of the staff
+ * wants it, and may be dismissed while it waits for its turn.
+ */
+export type FollowUpRequest = Omit<PaymentRequest, 'publicUrl'> & {
+  readonly referenceId: string
+  readonly completes?: true
+  readonly by?: Actor
+}
 
 /** The referenced payment does not exist, or is another merchant's: nothing is stored. */
 export type Unknown = { readonly unknown: ResultName }
@@ -70,6 +79,7 @@ async function write(
     const rootType = rootTypeOf(chain.root)
     const transfers = refused ? [] : reserves(payment, rootType)
     const orders = payment.connector === byTransfer
+    await refuseDismissed(db, request.by)
     if (!refused && !orders) begins(payment, rootType)
     const lost = takesNoRefusals(chain.followers) && !request.completes ? refused : undefined
     const stored =

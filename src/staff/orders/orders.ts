@@ -2,7 +2,6 @@
 // counts is all that was ordered about a chain within a day: many small orders are a large one. An order that was approved is carried out under its own id, so
 // that a second press of the button, or one after a crash, is the same order.
 
-import { isDeepStrictEqual } from 'node:util'
 import { record } from '../../audit/chain.ts'
 import { amountText } from '../../contract/amounts.ts'
 import { isId, timeOrderedId } from '../../platform/clock.ts'
@@ -11,7 +10,7 @@ import { seal, unseal } from '../../vault/seal.ts'
 import { approvalHours } from '../kept.ts'
 import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
-import { findFactorsBy, isSession, lockPeople } from '../store.ts'
+import { findFactorsBy } from '../store.ts'
 import {
   countOpen,
   decideRow,
@@ -109,17 +108,14 @@ export async function placeOrder(
  */
 export async function decideOrder(
   parts: StaffParts,
-  signedIn: SignedIn,
+  { by }: SignedIn,
   merchantId: string,
   id: string,
   decision: 'approved' | 'refused',
 ): Promise<StaffOrder | 'own' | 'elsewhere' | 'gone'> {
-  const { by } = signedIn
   return inTransaction(parts.database.work, async db => {
     const now = parts.clock.real()
     const found = await lockOrder(db, merchantId, id)
-    // Whoever waited for the order may have been dismissed meanwhile.
-    if (!(await isStill(db, signedIn))) return 'gone'
     if (!found?.waits || found.outcome !== null || !isYoung(found, now)) return 'gone'
     if (found.askedBy === by.id) return 'own'
     const host = await hostOf(db, found.askedBy)
@@ -133,13 +129,6 @@ export async function decideOrder(
     await record(db, parts, [{ actor: by, action: 'approvalDecided', entityId: channelId, subject: id, details }])
     return found
   })
-}
-
-/** Signed in, with the role and the entities of when the request came; whoever takes one of these away waits for the end of the transaction. */
-async function isStill(db: Connection, { staffId, sessionId, role, entities }: SignedIn): Promise<boolean> {
-  if (staffId === null) return true
-  const [person] = await lockPeople(db, [staffId])
-  return person?.role === role && isDeepStrictEqual(person.entities, entities) && (await isSession(db, staffId, sessionId))
 }
 
 /** The developer of a sandbox is nobody's guest. `undefined`: no person of this cell. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */

@@ -64,13 +64,15 @@ export async function addPasskey(parts: PasskeyParts, signedIn: SignedIn, name: 
   return isAdded === true
 }
 
-export const removePasskey = (parts: PasskeyParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
-  inTransaction(parts.database.work, async db => {
-    const name = staffId !== null && isPasskeyId(id) ? await deletePasskey(db, staffId, id) : undefined
+export async function removePasskey(parts: PasskeyParts, signedIn: SignedIn, id: string): Promise<boolean> {
+  const isRemoved = await whileSignedIn(parts, signedIn, async (db, staffId) => {
+    const name = isPasskeyId(id) ? await deletePasskey(db, staffId, id) : undefined
     if (name === undefined) return false
-    await recordOfPerson(db, parts, staffId, { actor: by, action: 'passkeyRemoved', details: { name } })
+    await recordOfPerson(db, parts, staffId, { actor: signedIn.by, action: 'passkeyRemoved', details: { name } })
     return true
   })
+  return isRemoved === true
+}
 
 /** For whoever has a key that signs. Attempts from somewhere are counted with those of passwords, before anything is looked at. */
 export async function signInByPasskey(parts: PasskeyParts, text: string, visitor: Visitor): Promise<BegunSession | NotProven> {

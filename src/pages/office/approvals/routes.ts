@@ -104,7 +104,7 @@ async function begin(parts: OfficeParts, { by }: SignedIn, ordered: StaffOrder, 
   }
   const channel = parts.directory.entity(channelId)
   if (channel?.kind !== 'channel') return results.channelDisabled.description
-  return (await carryOut(parts, channel, ordered, 'approvals', id, number)).description
+  return (await carryOut({ ...parts, by }, channel, ordered, 'approvals', id, number)).description
 }
 
 const approvalWords = wordsIn(

@@ -58,7 +58,14 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       if (placed === 'tooMany') return refuse(409, fill(words.tooManyWait, { count: String(waitingMost) }))
       if (placed.waits) return goTo('/office/approvals')
       // A second press of the button is the same order.
-      const { status, code, description } = await carryOut(parts, channel, order, `office ${id}`, once, number)
+      const { status, code, description } = await carryOut(
+        { ...parts, by: signedIn.by },
+        channel,
+        order,
+        `office ${id}`,
+        once,
+        number,
+      )
       if (status !== 200) return refuse(status, code === undefined ? description : `${code}: ${description}`)
       return goTo(`${back}?done=${word}&amount=${amount}`)
     },

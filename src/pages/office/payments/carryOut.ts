@@ -1,5 +1,6 @@
 // An order of the staff is carried out by the same way as a merchant's follow-up, at once or when a colleague has approved it.
 
+import type { Actor } from '../../../audit/entry.ts'
 import { amountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
 import type { Channel } from '../../../merchants/directory.ts'
@@ -18,7 +19,7 @@ export type CarriedOut = {
 
 /** `once` is the order's own name within `scope`: carried out a second time it is the same order. `number`: of the request, ends its ndc. */
 export async function carryOut(
-  parts: OfficeParts,
+  parts: OfficeParts & { readonly by: Actor },
   channel: Channel,
   { paymentId, type, amount, currency }: Pick<StaffOrder, 'paymentId' | 'type' | 'amount' | 'currency'>,
   scope: string,
@@ -27,6 +28,7 @@ export async function carryOut(
 ): Promise<CarriedOut> {
   const fields = { paymentType: type, amount: amountText(amount), currency }
   const said = await followUp(parts, {
+    by: parts.by,
     channel,
     referenceId: paymentId,
     values: new Map(Object.entries(fields)),
