@@ -25,7 +25,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { binariesIn } from '../src/platform/database/embedded/binaries.ts'
+import { chooseAccount, start } from '../src/platform/database/embedded/account.ts'
+import { binariesIn, findBinaries } from '../src/platform/database/embedded/binaries.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
@@ -349,6 +350,80 @@ test('a server that ends by itself is told, and a pid that is somebody else’s 
   stranger.kill()
 })
 
+test('a database that no gateway made, and a server that none started, are left as they are', async t => {
+  const dataDir = join(root, 'foreign')
+  await withDatabase(dataDir, async () => {})
+  const cluster = join(dataDir, 'postgres')
+  const [doors, told, pidFile] = ['pg_hba.conf', 'postmaster.opts', 'postmaster.pid'].map(name => join(cluster, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const ofGateway = readFileSync(doors, 'utf8')
+  const isRefused = async (sentence: string) => {
+    const before = [readdirSync(dataDir), readFileSync(doors, 'utf8'), unless(() => readFileSync(pidFile, 'utf8'), '')]
+    await assert.rejects(
+      withDatabase(dataDir, async () => {}),
+      hasMessage(cluster, sentence),
+    )
+    assert.deepEqual([readdirSync(dataDir), readFileSync(doors, 'utf8'), unless(() => readFileSync(pidFile, 'utf8'), '')], before)
+  }
+  const ofAnother = 'local all all trust\n'
+  writeFileSync(doors, ofAnother)
+  const server = await startByHand(dataDir)
+  t.after(() => server.kill('SIGKILL'))
+  assert.doesNotMatch(readFileSync(told, 'utf8'), /unix_socket_directories="/)
+  await isRefused('was made by no gateway')
+  writeFileSync(doors, ofGateway)
+  await isRefused(`no gateway has started runs on ${cluster} (pid ${server.pid})`)
+  const linked = join(root, 'linked')
+  mkdirSync(linked)
+  symlinkSync(cluster, join(linked, 'postgres'))
+  await assert.rejects(
+    withDatabase(linked, async () => {}),
+    hasMessage('no gateway has started', String(server.pid)),
+  )
+  assert.match(readFileSync(pidFile, 'utf8'), new RegExp(`^${server.pid}\n`))
+  assert.equal(server.exitCode ?? server.signalCode, null)
+  server.kill('SIGINT')
+  await once(server, 'exit')
+  writeFileSync(doors, ofAnother)
+  await isRefused('was made by no gateway')
+  writeFileSync(doors, ofGateway)
+  await withDatabase(dataDir, async db => assert.equal(db.created, false))
+})
+
+test('a server whose files are of another version is not stopped', async () => {
+  const dataDir = join(root, 'first')
+  await withDatabase(dataDir, async db => {
+    const version = join(dataDir, 'postgres/PG_VERSION')
+    const ours = readFileSync(version, 'utf8')
+    writeFileSync(version, '15\n')
+    await assert.rejects(startEmbedded({ dataDir, say() {}, fast: true }), hasMessage('is of PostgreSQL 15'))
+    writeFileSync(version, ours)
+    assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }])
+  })
+})
+
+test('a server that cannot be seen from here keeps its files: it would end at the pid of another', async () => {
+  const dataDir = join(root, 'unseen')
+  await withDatabase(dataDir, async () => {})
+  const pidFile = join(dataDir, 'postgres/postmaster.pid')
+  const theirs = `4194305\n${join(dataDir, 'postgres')}\n0\n5432\n${join(dataDir, 'socket')}\n`
+  writeFileSync(pidFile, theirs)
+  if (isRoot) chownSync(pidFile, statSync(join(dataDir, 'postgres')).uid, 0)
+  mkdirSync(join(dataDir, 'socket'), { mode: 0o700 })
+  const listener = createServer().listen(join(dataDir, 'socket/.s.PGSQL.5432'))
+  await once(listener, 'listening')
+  await assert.rejects(
+    withDatabase(dataDir, async () => {}),
+    hasMessage(`Another database server is running on ${dataDir}`),
+  )
+  assert.equal(readFileSync(pidFile, 'utf8'), theirs)
+  listener.close()
+  await withDatabase(dataDir, async db => assert.deepEqual(await query(db, 'select 1 as one'), [{ one: 1 }]))
+})
+
 test('a start that failed says why, and leaves nothing running', async () => {
   const dataDir = join(root, 'broken')
   mkdirSync(join(dataDir, 'postgres'), { recursive: true })
@@ -495,6 +570,20 @@ async function query({ host, port, user, database }: EmbeddedDatabase, text: str
   } finally {
     await client.end()
   }
+}
+
+/** As an operator starts a server of his own. */
+async function startByHand(dataDir: string): Promise<ChildProcess> {
+  const [cluster, sockets] = [join(dataDir, 'postgres'), join(dataDir, 'sockets')]
+  const binaries = findBinaries()
+  const account = chooseAccount(dataDir, cluster, binaries, { strict: false, user: undefined })
+  mkdirSync(sockets, { mode: 0o700 })
+  if (isRoot) chownSync(sockets, account.uid, account.gid)
+  const settings = ['-c', 'listen_addresses=', '-c', `unix_socket_directories=${sockets}`]
+  const server = start(binaries.postgres, ['-D', cluster, ...settings], account, { stdio: 'ignore' })
+  for (const until = Date.now() + 30_000; Date.now() < until; await new Promise(resolve => setTimeout(resolve, 50)))
+    if (/^ready/m.test(unless(() => readFileSync(join(cluster, 'postmaster.pid'), 'utf8'), ''))) return server
+  throw new Error('the server is not ready')
 }
 
 /** As the version before started it: everybody on the socket is let in. */

@@ -72,6 +72,18 @@ it('a live database is refused whatever the environment says, and one that does 
   await gateway.stop()
 })
 
+it('a database that no gateway has made is refused', async () => {
+  const doors = join(cluster, 'pg_hba.conf')
+  const ofGateway = readFileSync(doors, 'utf8')
+  writeFileSync(doors, 'local all all trust\n')
+  rmSync(join(cluster, 'postmaster.opts'))
+  const { code, out } = await reset({}, '--yes', '--keys')
+  assert.equal(code, 1)
+  assert.match(out, /was made by no gateway: it is left as it is.*\n.*Nothing was changed\.\n$/)
+  assert.equal(readFileSync(doors, 'utf8'), 'local all all trust\n')
+  writeFileSync(doors, ofGateway)
+})
+
 it('asks on a terminal', { skip: process.platform !== 'linux' && 'script(1) takes other words elsewhere' }, () => {
   const asked = spawnSync('script', ['-qec', `${join(project, 'bin/tollgate')} reset`, '/dev/null'], {
     env: { PATH: process.env.PATH, DATA_DIR: dataDir },
