@@ -18,6 +18,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -29,8 +30,8 @@ import { chooseAccount, start } from '../src/platform/database/embedded/account.
 import { binariesIn, findBinaries } from '../src/platform/database/embedded/binaries.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
-import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
-import { isSameProcess, markRunning, processIdentity } from '../src/platform/database/running.ts'
+import { claimFolder, claimWhenSilent, FolderError, silentMs } from '../src/platform/database/folder.ts'
+import { isSameProcess, markRunning, processIdentity, processPlace } from '../src/platform/database/running.ts'
 import { project } from './support/process.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-test-')))
@@ -494,6 +495,92 @@ test('the lock of a dead holder is taken over', () => {
   for (const lock of ['gateway.lock', 'gateway.lock.next']) writeFileSync(join(dataDir, lock), '4194305\nalive\n')
   claimFolder(dataDir).release()
   assert.deepEqual(readdirSync(dataDir), [])
+})
+
+/** A lock of a holder that was last seen so many milliseconds ago. */
+const lockOf = (dataDir: string, lines: readonly string[], before: number): string => {
+  mkdirSync(dataDir, { recursive: true })
+  const lock = join(dataDir, 'gateway.lock')
+  writeFileSync(lock, `${lines.join('\n')}\n`)
+  touched(lock, before)
+  return lock
+}
+const touched = (lock: string, before: number) => utimesSync(lock, new Date(), new Date(Date.now() - before))
+const elsewhere = [String(process.pid), processIdentity(process.pid)!, 'another-boot pid:[4026532999]'] as const
+const onlyLinux = { skip: process.platform !== 'linux' && 'only Linux has PID namespaces' }
+
+test('a holder that cannot be seen from here lives until it is silent, and a refusal changes nothing', onlyLinux, () => {
+  const dataDir = join(root, 'elsewhere')
+  const boot = processIdentity(process.pid)!.split('/')[0]
+  for (const place of ['another-boot pid:[4026532999]', `${boot} pid:[4026532999]`, 'another-machine pid:[4026531836]']) {
+    // Its pid and identity may be those of a process here, or of none.
+    for (const identity of [elsewhere.slice(0, 2), ['4194305', `${boot}/1`]]) {
+      const lock = lockOf(dataDir, [...identity, place], silentMs - 5000)
+      const text = readFileSync(lock, 'utf8')
+      assert.throws(
+        () => claimFolder(dataDir),
+        hasMessage(dataDir, 'of another container or machine', `pid ${identity[0]} there`),
+      )
+      assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(dataDir)], [text, ['gateway.lock']])
+      touched(lock, silentMs + 1000) // file systems count time in steps
+      claimFolder(dataDir).release()
+      assert.deepEqual(readdirSync(dataDir), [])
+    }
+  }
+  touched(lockOf(dataDir, elsewhere, 0), -3_600_000) // a clock that was put back
+  assert.throws(() => claimFolder(dataDir), hasMessage('of another container or machine'))
+})
+
+test('what died with its machine, or at its place, is known to be dead at once', onlyLinux, () => {
+  const dataDir = join(root, 'restarted')
+  for (const identity of [
+    [String(process.pid), 'earlier-boot/1'],
+    ['4194305', elsewhere[1]],
+  ]) {
+    lockOf(dataDir, [...identity, processPlace()], 0)
+    claimFolder(dataDir).release()
+  }
+  const place = processPlace()
+  if (place.endsWith('pid:[4026531836]') && existsSync('/etc/machine-id'))
+    assert.ok(place.startsWith(readFileSync('/etc/machine-id', 'utf8').trim()), 'it is the same after a restart')
+})
+
+test('a holder shows that it lives, and never in the lock of another', async () => {
+  const [lost, held] = [join(root, 'lost'), join(root, 'shown')]
+  const claims = [claimFolder(lost), claimFolder(held)]
+  const [theirs, ours] = [lockOf(lost, elsewhere, 3_600_000), join(held, 'gateway.lock')]
+  const text = readFileSync(ours, 'utf8')
+  touched(ours, 3_600_000)
+  for (const until = Date.now() + silentMs; Date.now() < until && statSync(ours).mtimeMs < Date.now() - silentMs; )
+    await new Promise(resolve => setTimeout(resolve, 50))
+  assert.ok(statSync(ours).mtimeMs > Date.now() - silentMs)
+  assert.equal(readFileSync(ours, 'utf8'), text)
+  assert.ok(statSync(theirs).mtimeMs < Date.now() - 3_000_000)
+  for (const claim of claims) claim.release()
+  assert.deepEqual([readdirSync(held), readdirSync(lost)], [[], ['gateway.lock']])
+})
+
+test('a start waits for the silence of a holder that cannot be seen, and no longer than it is silent', onlyLinux, async () => {
+  const dataDir = join(root, 'waited')
+  const never = new AbortController().signal
+  const said: string[] = []
+  lockOf(dataDir, elsewhere, silentMs - 4000)
+  const claim = await claimWhenSilent(dataDir, text => said.push(text), never)
+  claim.release()
+  assert.equal(said.length, 1)
+  const lock = lockOf(dataDir, elsewhere, 3000)
+  const living = claimWhenSilent(dataDir, () => touched(lock, 0), never)
+  await assert.rejects(living, hasMessage('of another container or machine'))
+  const ended = new AbortController()
+  await assert.rejects(
+    claimWhenSilent(dataDir, () => ended.abort(), ended.signal),
+    { name: 'AbortError' },
+  )
+  lockOf(dataDir, [String(process.pid), elsewhere[1], processPlace()], 0)
+  await assert.rejects(
+    claimWhenSilent(dataDir, () => assert.fail('it waits'), never),
+    hasMessage('in use by this process'),
+  )
 })
 
 test('of eight starters at the same instant one takes over the lock of a dead holder', async () => {
