@@ -114,9 +114,17 @@ it('the next start begins anew, with the keys of before', async () => {
   assert.ok(!existsSync(join(dataDir, 'postgres.new-0')))
 })
 
-it('--keys takes the keys too; and there is nothing more to take', async () => {
+it('--keys takes the keys too, and no others that stand beside them; and there is nothing more to take', async () => {
+  const keys = join(dataDir, 'keys')
+  for (const name of ['seal.key.new', 'lookup.key.retired', 'live-seal.key', 'seal.key.old'])
+    writeFileSync(join(keys, name), 'ours')
   assert.equal((await reset({}, '--yes', '--keys')).code, 0)
-  assert.ok(!existsSync(join(dataDir, 'keys')))
+  assert.deepEqual(readdirSync(keys).sort(), ['live-seal.key', 'seal.key.old'])
+  const gateway = await startProcess({ DATA_DIR: dataDir })
+  await gateway.stop()
+  for (const name of ['live-seal.key', 'seal.key.old']) rmSync(join(keys, name))
+  assert.equal((await reset({}, '--yes', '--keys')).code, 0)
+  assert.ok(!existsSync(keys))
   const { code, out } = await reset({}, '--yes')
   assert.deepEqual([code, out], [0, `There is no database in ${dataDir}: the next start makes one.\n`])
 })

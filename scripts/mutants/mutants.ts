@@ -977,6 +977,8 @@ export const mutants: readonly Mutant[] = [
     find: 'error.touchedAt !== (seen ?? error.touchedAt)', instead: 'seen === 0' },
   { name: 'data folder: a machine that was started again is another', file: 'src/platform/database/running.ts', tests: ['embedded'],
     find: '(namespace === firstNamespace && machineName()) || bootName()', instead: 'bootName()' },
+  { name: 'reset: the keys of others beside the own go too', file: 'src/cli/reset.ts', tests: ['reset'],
+    find: 'if (keys) removeKeys(keyFolder)', instead: 'if (keys) rmSync(keyFolder, { recursive: true, force: true })' },
   { name: 'data folder: a command of root asks the server of another', file: 'src/platform/database/find.ts', tests: ['embedded'],
     find: '  refuseOpen(dataDir)\n', instead: '' },
   { name: 'data folder: a file in the place of the server\'s own is no server', file: 'src/platform/database/find.ts', tests: ['embedded'],
