@@ -18,6 +18,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -25,11 +26,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { binariesIn } from '../src/platform/database/embedded/binaries.ts'
+import { chooseAccount, start } from '../src/platform/database/embedded/account.ts'
+import { binariesIn, findBinaries } from '../src/platform/database/embedded/binaries.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
-import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
-import { isSameProcess, markRunning, processIdentity } from '../src/platform/database/running.ts'
+import { claimFolder, claimWhenSilent, FolderError, silentMs } from '../src/platform/database/folder.ts'
+import { isSameProcess, markRunning, processIdentity, processPlace } from '../src/platform/database/running.ts'
 import { project } from './support/process.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-test-')))
@@ -349,6 +351,80 @@ test('a server that ends by itself is told, and a pid that is somebody else’s 
   stranger.kill()
 })
 
+test('a database that no gateway made, and a server that none started, are left as they are', async t => {
+  const dataDir = join(root, 'foreign')
+  await withDatabase(dataDir, async () => {})
+  const cluster = join(dataDir, 'postgres')
+  const [doors, told, pidFile] = ['pg_hba.conf', 'postmaster.opts', 'postmaster.pid'].map(name => join(cluster, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const ofGateway = readFileSync(doors, 'utf8')
+  const isRefused = async (sentence: string) => {
+    const before = [readdirSync(dataDir), readFileSync(doors, 'utf8'), unless(() => readFileSync(pidFile, 'utf8'), '')]
+    await assert.rejects(
+      withDatabase(dataDir, async () => {}),
+      hasMessage(cluster, sentence),
+    )
+    assert.deepEqual([readdirSync(dataDir), readFileSync(doors, 'utf8'), unless(() => readFileSync(pidFile, 'utf8'), '')], before)
+  }
+  const ofAnother = 'local all all trust\n'
+  writeFileSync(doors, ofAnother)
+  const server = await startByHand(dataDir)
+  t.after(() => server.kill('SIGKILL'))
+  assert.doesNotMatch(readFileSync(told, 'utf8'), /unix_socket_directories="/)
+  await isRefused('was made by no gateway')
+  writeFileSync(doors, ofGateway)
+  await isRefused(`no gateway has started runs on ${cluster} (pid ${server.pid})`)
+  const linked = join(root, 'linked')
+  mkdirSync(linked)
+  symlinkSync(cluster, join(linked, 'postgres'))
+  await assert.rejects(
+    withDatabase(linked, async () => {}),
+    hasMessage('no gateway has started', String(server.pid)),
+  )
+  assert.match(readFileSync(pidFile, 'utf8'), new RegExp(`^${server.pid}\n`))
+  assert.equal(server.exitCode ?? server.signalCode, null)
+  server.kill('SIGINT')
+  await once(server, 'exit')
+  writeFileSync(doors, ofAnother)
+  await isRefused('was made by no gateway')
+  writeFileSync(doors, ofGateway)
+  await withDatabase(dataDir, async db => assert.equal(db.created, false))
+})
+
+test('a server whose files are of another version is not stopped', async () => {
+  const dataDir = join(root, 'first')
+  await withDatabase(dataDir, async db => {
+    const version = join(dataDir, 'postgres/PG_VERSION')
+    const ours = readFileSync(version, 'utf8')
+    writeFileSync(version, '15\n')
+    await assert.rejects(startEmbedded({ dataDir, say() {}, fast: true }), hasMessage('is of PostgreSQL 15'))
+    writeFileSync(version, ours)
+    assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }])
+  })
+})
+
+test('a server that cannot be seen from here keeps its files: it would end at the pid of another', async () => {
+  const dataDir = join(root, 'unseen')
+  await withDatabase(dataDir, async () => {})
+  const pidFile = join(dataDir, 'postgres/postmaster.pid')
+  const theirs = `4194305\n${join(dataDir, 'postgres')}\n0\n5432\n${join(dataDir, 'socket')}\n`
+  writeFileSync(pidFile, theirs)
+  if (isRoot) chownSync(pidFile, statSync(join(dataDir, 'postgres')).uid, 0)
+  mkdirSync(join(dataDir, 'socket'), { mode: 0o700 })
+  const listener = createServer().listen(join(dataDir, 'socket/.s.PGSQL.5432'))
+  await once(listener, 'listening')
+  await assert.rejects(
+    withDatabase(dataDir, async () => {}),
+    hasMessage(`Another database server is running on ${dataDir}`),
+  )
+  assert.equal(readFileSync(pidFile, 'utf8'), theirs)
+  listener.close()
+  await withDatabase(dataDir, async db => assert.deepEqual(await query(db, 'select 1 as one'), [{ one: 1 }]))
+})
+
 test('a start that failed says why, and leaves nothing running', async () => {
   const dataDir = join(root, 'broken')
   mkdirSync(join(dataDir, 'postgres'), { recursive: true })
@@ -419,6 +495,92 @@ test('the lock of a dead holder is taken over', () => {
   for (const lock of ['gateway.lock', 'gateway.lock.next']) writeFileSync(join(dataDir, lock), '4194305\nalive\n')
   claimFolder(dataDir).release()
   assert.deepEqual(readdirSync(dataDir), [])
+})
+
+/** A lock of a holder that was last seen so many milliseconds ago. */
+const lockOf = (dataDir: string, lines: readonly string[], before: number): string => {
+  mkdirSync(dataDir, { recursive: true })
+  const lock = join(dataDir, 'gateway.lock')
+  writeFileSync(lock, `${lines.join('\n')}\n`)
+  touched(lock, before)
+  return lock
+}
+const touched = (lock: string, before: number) => utimesSync(lock, new Date(), new Date(Date.now() - before))
+const elsewhere = [String(process.pid), processIdentity(process.pid)!, 'another-boot pid:[4026532999]'] as const
+const onlyLinux = { skip: process.platform !== 'linux' && 'only Linux has PID namespaces' }
+
+test('a holder that cannot be seen from here lives until it is silent, and a refusal changes nothing', onlyLinux, () => {
+  const dataDir = join(root, 'elsewhere')
+  const boot = processIdentity(process.pid)!.split('/')[0]
+  for (const place of ['another-boot pid:[4026532999]', `${boot} pid:[4026532999]`, 'another-machine pid:[4026531836]']) {
+    // Its pid and identity may be those of a process here, or of none.
+    for (const identity of [elsewhere.slice(0, 2), ['4194305', `${boot}/1`]]) {
+      const lock = lockOf(dataDir, [...identity, place], silentMs - 5000)
+      const text = readFileSync(lock, 'utf8')
+      assert.throws(
+        () => claimFolder(dataDir),
+        hasMessage(dataDir, 'of another container or machine', `pid ${identity[0]} there`),
+      )
+      assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(dataDir)], [text, ['gateway.lock']])
+      touched(lock, silentMs + 1000) // file systems count time in steps
+      claimFolder(dataDir).release()
+      assert.deepEqual(readdirSync(dataDir), [])
+    }
+  }
+  touched(lockOf(dataDir, elsewhere, 0), -3_600_000) // a clock that was put back
+  assert.throws(() => claimFolder(dataDir), hasMessage('of another container or machine'))
+})
+
+test('what died with its machine, or at its place, is known to be dead at once', onlyLinux, () => {
+  const dataDir = join(root, 'restarted')
+  for (const identity of [
+    [String(process.pid), 'earlier-boot/1'],
+    ['4194305', elsewhere[1]],
+  ]) {
+    lockOf(dataDir, [...identity, processPlace()], 0)
+    claimFolder(dataDir).release()
+  }
+  const place = processPlace()
+  if (place.endsWith('pid:[4026531836]') && existsSync('/etc/machine-id'))
+    assert.ok(place.startsWith(readFileSync('/etc/machine-id', 'utf8').trim()), 'it is the same after a restart')
+})
+
+test('a holder shows that it lives, and never in the lock of another', async () => {
+  const [lost, held] = [join(root, 'lost'), join(root, 'shown')]
+  const claims = [claimFolder(lost), claimFolder(held)]
+  const [theirs, ours] = [lockOf(lost, elsewhere, 3_600_000), join(held, 'gateway.lock')]
+  const text = readFileSync(ours, 'utf8')
+  touched(ours, 3_600_000)
+  for (const until = Date.now() + silentMs; Date.now() < until && statSync(ours).mtimeMs < Date.now() - silentMs; )
+    await new Promise(resolve => setTimeout(resolve, 50))
+  assert.ok(statSync(ours).mtimeMs > Date.now() - silentMs)
+  assert.equal(readFileSync(ours, 'utf8'), text)
+  assert.ok(statSync(theirs).mtimeMs < Date.now() - 3_000_000)
+  for (const claim of claims) claim.release()
+  assert.deepEqual([readdirSync(held), readdirSync(lost)], [[], ['gateway.lock']])
+})
+
+test('a start waits for the silence of a holder that cannot be seen, and no longer than it is silent', onlyLinux, async () => {
+  const dataDir = join(root, 'waited')
+  const never = new AbortController().signal
+  const said: string[] = []
+  lockOf(dataDir, elsewhere, silentMs - 4000)
+  const claim = await claimWhenSilent(dataDir, text => said.push(text), never)
+  claim.release()
+  assert.equal(said.length, 1)
+  const lock = lockOf(dataDir, elsewhere, 3000)
+  const living = claimWhenSilent(dataDir, () => touched(lock, 0), never)
+  await assert.rejects(living, hasMessage('of another container or machine'))
+  const ended = new AbortController()
+  await assert.rejects(
+    claimWhenSilent(dataDir, () => ended.abort(), ended.signal),
+    { name: 'AbortError' },
+  )
+  lockOf(dataDir, [String(process.pid), elsewhere[1], processPlace()], 0)
+  await assert.rejects(
+    claimWhenSilent(dataDir, () => assert.fail('it waits'), never),
+    hasMessage('in use by this process'),
+  )
 })
 
 test('of eight starters at the same instant one takes over the lock of a dead holder', async () => {
@@ -495,6 +657,20 @@ async function query({ host, port, user, database }: EmbeddedDatabase, text: str
   } finally {
     await client.end()
   }
+}
+
+/** As an operator starts a server of his own. */
+async function startByHand(dataDir: string): Promise<ChildProcess> {
+  const [cluster, sockets] = [join(dataDir, 'postgres'), join(dataDir, 'sockets')]
+  const binaries = findBinaries()
+  const account = chooseAccount(dataDir, cluster, binaries, { strict: false, user: undefined })
+  mkdirSync(sockets, { mode: 0o700 })
+  if (isRoot) chownSync(sockets, account.uid, account.gid)
+  const settings = ['-c', 'listen_addresses=', '-c', `unix_socket_directories=${sockets}`]
+  const server = start(binaries.postgres, ['-D', cluster, ...settings], account, { stdio: 'ignore' })
+  for (const until = Date.now() + 30_000; Date.now() < until; await new Promise(resolve => setTimeout(resolve, 50)))
+    if (/^ready/m.test(unless(() => readFileSync(join(cluster, 'postmaster.pid'), 'utf8'), ''))) return server
+  throw new Error('the server is not ready')
 }
 
 /** As the version before started it: everybody on the socket is let in. */

@@ -72,6 +72,18 @@ it('a live database is refused whatever the environment says, and one that does 
   await gateway.stop()
 })
 
+it('a database that no gateway has made is refused', async () => {
+  const doors = join(cluster, 'pg_hba.conf')
+  const ofGateway = readFileSync(doors, 'utf8')
+  writeFileSync(doors, 'local all all trust\n')
+  rmSync(join(cluster, 'postmaster.opts'))
+  const { code, out } = await reset({}, '--yes', '--keys')
+  assert.equal(code, 1)
+  assert.match(out, /was made by no gateway: it is left as it is.*\n.*Nothing was changed\.\n$/)
+  assert.equal(readFileSync(doors, 'utf8'), 'local all all trust\n')
+  writeFileSync(doors, ofGateway)
+})
+
 it('asks on a terminal', { skip: process.platform !== 'linux' && 'script(1) takes other words elsewhere' }, () => {
   const asked = spawnSync('script', ['-qec', `${join(project, 'bin/tollgate')} reset`, '/dev/null'], {
     env: { PATH: process.env.PATH, DATA_DIR: dataDir },
@@ -102,9 +114,17 @@ it('the next start begins anew, with the keys of before', async () => {
   assert.ok(!existsSync(join(dataDir, 'postgres.new-0')))
 })
 
-it('--keys takes the keys too; and there is nothing more to take', async () => {
+it('--keys takes the keys too, and no others that stand beside them; and there is nothing more to take', async () => {
+  const keys = join(dataDir, 'keys')
+  for (const name of ['seal.key.new', 'lookup.key.retired', 'live-seal.key', 'seal.key.old'])
+    writeFileSync(join(keys, name), 'ours')
   assert.equal((await reset({}, '--yes', '--keys')).code, 0)
-  assert.ok(!existsSync(join(dataDir, 'keys')))
+  assert.deepEqual(readdirSync(keys).sort(), ['live-seal.key', 'seal.key.old'])
+  const gateway = await startProcess({ DATA_DIR: dataDir })
+  await gateway.stop()
+  for (const name of ['live-seal.key', 'seal.key.old']) rmSync(join(keys, name))
+  assert.equal((await reset({}, '--yes', '--keys')).code, 0)
+  assert.ok(!existsSync(keys))
   const { code, out } = await reset({}, '--yes')
   assert.deepEqual([code, out], [0, `There is no database in ${dataDir}: the next start makes one.\n`])
 })

@@ -2,7 +2,7 @@
 // somebody works with.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +15,7 @@ import { claimFolder } from '../platform/database/folder.ts'
 import { type InstallationMode, readMode } from '../platform/database/installation.ts'
 import { errorText } from '../platform/errors.ts'
 import { readConfig } from '../start/config.ts'
+import { sandboxKeyFiles } from '../vault/keyFile.ts'
 import { readProofs } from '../vault/store.ts'
 import { refuseCommand, refuseWords, runCommand } from './open.ts'
 
@@ -40,21 +41,28 @@ async function reset({ yes, keys }: ResetOptions): Promise<void> {
     refuseCommand('DATABASE_URL names a database; only an embedded one is removed. Nothing was changed.')
   if (mode !== 'sandbox') refuseCommand('MODE is live: only a sandbox is removed. Nothing was changed.')
   if (!yes && !process.stdin.isTTY) refuseWords('reset asks on a terminal; elsewhere it needs --yes. Nothing was changed.')
-  const cluster = join(dataDir, 'postgres')
+  const [cluster, keyFolder] = [join(dataDir, 'postgres'), join(dataDir, 'keys')]
   if (!existsSync(cluster)) return say(`There is no database in ${dataDir}: the next start makes one.`)
   const claim = claimFolder(dataDir) // refuses while a gateway runs, and keeps one from starting meanwhile
   try {
     refuseUnlessSandbox(await modeOf(dataDir, embeddedUser), cluster)
-    if (!yes) await confirm(`Remove ${cluster}${keys ? ` and ${join(dataDir, 'keys')}` : ''}, with all payments in it? (yes/no) `)
+    if (!yes) await confirm(`Remove ${cluster}${keys ? ` and its keys in ${keyFolder}` : ''}, with all payments in it? (yes/no) `)
     // In one step, and under a name that the next start clears away: a database that is half gone is never started.
     const aside = `${cluster}.new-${randomUUID()}`
     renameSync(cluster, aside)
-    for (const name of [...leftovers, ...(keys ? ['keys'] : [])]) rmSync(join(dataDir, name), { recursive: true, force: true })
+    for (const name of leftovers) rmSync(join(dataDir, name), { recursive: true, force: true })
+    if (keys) removeKeys(keyFolder)
     removeFolder(aside)
     say(`The database in ${dataDir} is removed${keys ? ', and its keys' : ''}: the next start begins anew.`)
   } finally {
     claim.release()
   }
+}
+
+/** Others may have put theirs beside them, which no database here needs, and another does. */
+function removeKeys(folder: string): void {
+  for (const path of sandboxKeyFiles(folder)) rmSync(path, { force: true })
+  if (existsSync(folder) && readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
 }
 
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)

@@ -298,7 +298,7 @@ export async function renewMap(cells: Cells): Promise<RenewedMap> {
   }
 }
 
-/** A turn is a survey and a reload; who holds the lock and was killed is replaced at once. */
+/** A turn is a survey and a reload; who holds the lock and was killed is replaced at once, of another container after half a minute. */
 async function lockMap(map: string): Promise<() => void> {
   const lock = `${map}.lock`
   for (let waits = 0; ; waits++) {

@@ -2,6 +2,7 @@
 // killed in between leaves the old file or the new one.
 
 import { closeSync, existsSync, fchownSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Keys, makeKeys, parseKeys, readKeyFile } from './keys.ts'
 
 export type KeyKind = 'seal' | 'lookup'
@@ -17,7 +18,7 @@ export const keyLine = (kind: KeyKind, key: Buffer): KeyLine => ({
 
 /** `like`: whose owner and group it gets; absent: those of the file that it replaces. */
 export function writeKeyLines(path: string, lines: readonly KeyLine[], like = path): void {
-  const made = `${path}.new`
+  const made = draftFile(path)
   rmSync(made, { force: true }) // of one that was killed
   const file = openSync(made, 'wx', 0o600)
   writeSync(file, lines.map(({ hex }) => `${hex}\n`).join(''))
@@ -28,8 +29,14 @@ export function writeKeyLines(path: string, lines: readonly KeyLine[], like = pa
   renameSync(made, path)
 }
 
+const draftFile = (path: string): string => `${path}.new`
+
 /** Where keys go that nothing in the database needs any more; a backup may. */
 export const retiredFile = (path: string): string => `${path}.retired`
+
+/** All that a sandbox's keys have ever stood in, in their folder. */
+export const sandboxKeyFiles = (folder: string): string[] =>
+  ['seal.key', 'lookup.key'].map(name => join(folder, name)).flatMap(path => [path, draftFile(path), retiredFile(path)])
 
 /** With the lookup keys that were retired: what is only verified may have been hashed under them. */
 export function withRetired(keys: Keys, path: string | undefined): Keys {

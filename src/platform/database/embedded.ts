@@ -9,10 +9,20 @@ import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { chooseAccount, refuseClosed, start } from './embedded/account.ts'
 import { type Binaries, findBinaries } from './embedded/binaries.ts'
+import { refuseForeign } from './embedded/foreign.ts'
 import { initialise } from './embedded/initialise.ts'
-import { stopOrphan } from './embedded/orphan.ts'
+import { stopOrphan, takeServerFile } from './embedded/orphan.ts'
 import { openOwn, readOwn, removeFolder } from './embedded/ownFile.ts'
-import { clusterMajor, database, type EmbeddedPlace, patienceMs, port, role, unfinished } from './embedded/place.ts'
+import {
+  clusterMajor,
+  database,
+  type EmbeddedPlace,
+  patienceMs,
+  port,
+  role,
+  socketSetting,
+  unfinished,
+} from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
 import { archiving, type ServerExtras } from './embedded/walArchive.ts'
@@ -70,17 +80,17 @@ export async function startEmbedded({
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   refuseUnfinished(folder)
   const cluster = join(folder, 'postgres')
+  const created = !existsSync(cluster)
+  if (!created) refuseForeign(cluster)
   const account = chooseAccount(folder, cluster, binaries, { strict, user })
+  if (!created) refuseOtherMajor(cluster, binaries.major)
   await stopOrphan(cluster, say)
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
-  const created = !existsSync(join(cluster, 'PG_VERSION'))
+  takeServerFile(cluster)
   if (created) {
     say(`Making a database in ${folder} ...`)
     await initialise(place, fast, signal)
-  } else {
-    refuseOtherMajor(cluster, binaries.major)
-    if (!existsSync(join(cluster, 'recovery.signal'))) await makeRole(place, cluster, fast) // what is being recovered is left as it is
-  }
+  } else if (!existsSync(join(cluster, 'recovery.signal'))) await makeRole(place, cluster, fast) // what is being recovered is left as it is
   const more = extras ?? (backupDir === undefined ? { settings: [], env: {}, reaches: [] } : archiving(place, backupDir, strict))
   for (const reached of more.reaches) refuseClosed(reached, account)
   const settings = [...serverSettings(place, fast), ...more.settings]
@@ -119,7 +129,7 @@ function serverSettings({ cluster, socketFolder, binaries, account }: EmbeddedPl
   const settings = [
     'listen_addresses=',
     'ssl=off', // its OpenSSL gets no more repairs: it must never speak to anybody
-    `unix_socket_directories="${socketFolder.replaceAll('"', '""')}"`, // a list, hence the quotes
+    socketSetting(socketFolder),
     'unix_socket_permissions=0700',
     `port=${port}`,
     'max_connections=200',

@@ -1,11 +1,15 @@
 // DATA_DIR belongs to one gateway at a time. The lock names its holder, so that a dead holder's lock can be taken over,
-// and the holder alone may stop what that one left running.
+// and the holder alone may stop what that one left running. Processes of another container or machine cannot be seen: their
+// holder shows in the lock itself that it lives.
 import { randomUUID } from 'node:crypto'
 import {
   accessSync,
+  closeSync,
   constants,
+  fstatSync,
   linkSync,
   mkdirSync,
+  openSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -13,15 +17,33 @@ import {
   statSync,
   unlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../clock.ts'
 import { OperatorError } from '../errors.ts'
 import { whoMayPlace } from '../files.ts'
-import { isSameProcess, processIdentity } from './running.ts'
+import { isSameProcess, processIdentity, processPlace } from './running.ts'
 
 /** What people can mend themselves: the message is written for them and says which folder and what to do. */
 export class FolderError extends OperatorError {}
+
+/** By a process that cannot be seen from here. */
+class HeldElsewhere extends FolderError {
+  readonly touchedAt: number
+  constructor(folder: string, { pid, touchedAt }: Holder) {
+    super(
+      `The folder ${folder} is in use by another gateway, of another container or machine (pid ${pid} there). Stop that one first, or give this one its own ` +
+        `DATA_DIR; if it died, start this one again when nobody has written to gateway.lock for ${silentMs / 1000} seconds.`,
+    )
+    this.touchedAt = touchedAt
+  }
+}
+
+/** So often a holder shows that it lives, and after so long a silence one that cannot be seen is dead. */
+const touchMs = 5_000
+export const silentMs = 30_000
 
 export type FolderClaim = { release(): void }
 
@@ -31,15 +53,38 @@ export function claimFolder(dataDir: string): FolderClaim {
   const lock = join(folder, 'gateway.lock')
   const holder = orNotWritable(folder, () => takeLock(lock))
   if (holder !== undefined) {
+    if (!isHere(holder)) throw new HeldElsewhere(folder, holder)
     const who = holder.pid === process.pid ? `this process (pid ${holder.pid})` : `another gateway (pid ${holder.pid})`
     throw new FolderError(`The folder ${folder} is in use by ${who}. Stop that one first, or give this one its own DATA_DIR.`)
   }
   claimed.add(folder)
+  const text = ownText()
+  const touching = systemClock.every(touchMs, () => touch(lock, text))
   return {
     release() {
       if (!claimed.delete(folder)) return
-      if (readHolder(lock)?.text === ownText()) unlinkSync(lock)
+      touching.cancel()
+      if (readHolder(lock)?.text === text) unlinkSync(lock)
     },
+  }
+}
+
+/**
+ * As claimFolder, for a start: a container that was killed is often followed by the next one at once, which waits until the dead one's silence is long enough.
+ * Who touches the lock meanwhile lives.
+ */
+export async function claimWhenSilent(dataDir: string, say: (text: string) => void, signal: AbortSignal): Promise<FolderClaim> {
+  const until = systemClock.elapsed() + silentMs + touchMs
+  for (let seen: number | undefined; ; await systemClock.sleep(500, signal)) {
+    try {
+      return claimFolder(dataDir)
+    } catch (error) {
+      if (!(error instanceof HeldElsewhere) || error.touchedAt !== (seen ?? error.touchedAt) || systemClock.elapsed() > until)
+        throw error
+      if (seen === undefined)
+        say(`Looking whether the gateway of another container or machine that had ${dataDir} still lives ...`)
+      seen = error.touchedAt
+    }
   }
 }
 
@@ -112,7 +157,14 @@ function ownName(): string {
   }
 }
 
-type Holder = { pid: number; identity: string; text: string }
+/** `place`: where the pid names it; '' of a release that did not write it. */
+type Holder = { pid: number; identity: string; place: string; text: string; touchedAt: number }
+
+const isHere = ({ place }: Holder): boolean => place === '' || place === processPlace()
+
+/** `now` is the time of the file system that has the lock: clocks of two machines may be apart. When in doubt it lives. */
+const isAlive = (holder: Holder, now: number): boolean =>
+  isHere(holder) ? isSameProcess(holder.pid, holder.identity) : now - holder.touchedAt < silentMs
 
 /**
  * Takes the lock for this process, or answers with the living holder. The lock appears with its content in one step (a
@@ -127,13 +179,14 @@ export function takeLock(lock: string): Holder | undefined {
       if (linked(mine, lock)) return undefined
       const found = readHolder(lock)
       if (found === undefined) continue // released in this moment
-      if (isSameProcess(found.pid, found.identity)) return found
+      if (isAlive(found, statSync(mine).mtimeMs)) return found
       if (takeLock(`${lock}.next`) !== undefined) {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
         continue
       }
       try {
-        if (readHolder(lock)?.text !== found.text) continue // someone was faster
+        const again = readHolder(lock)
+        if (again?.text !== found.text || again.touchedAt !== found.touchedAt) continue // someone was faster, or lives
         renameSync(mine, lock)
         return undefined
       } finally {
@@ -158,15 +211,35 @@ function linked(from: string, to: string): boolean {
 /** The lock's content; a text that names nobody (cut short by a power failure) belongs to pid 0, who never lives. */
 function readHolder(lock: string): Holder | undefined {
   try {
-    const text = readFileSync(lock, 'utf8')
-    const [pid, identity = ''] = text.split('\n')
-    return { pid: Number(pid) || 0, identity, text }
+    return withFile(lock, 'r', handle => {
+      const text = readFileSync(handle, 'utf8')
+      const [pid, identity = '', place = ''] = text.split('\n')
+      return { pid: Number(pid) || 0, identity, place, text, touchedAt: fstatSync(handle).mtimeMs }
+    })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }
 
+/** The same bytes again, if they are still there: never into the lock of who took it over, and a reader never finds a part. */
+function touch(lock: string, text: string): void {
+  try {
+    withFile(lock, 'r+', handle => readFileSync(handle, 'utf8') === text && writeSync(handle, text, 0))
+  } catch {
+    // What cannot be written now is tried again; a lock that is gone is not made anew.
+  }
+}
+
+function withFile<Value>(path: string, flags: string, work: (handle: number) => Value): Value {
+  const handle = openSync(path, flags)
+  try {
+    return work(handle)
+  } finally {
+    closeSync(handle) // a network's file system tells others of it no later
+  }
+}
+
 function ownText(): string {
-  return `${process.pid}\n${processIdentity(process.pid)}\n`
+  return `${process.pid}\n${processIdentity(process.pid)}\n${processPlace()}\n`
 }

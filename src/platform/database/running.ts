@@ -1,7 +1,7 @@
 // Which processes are really alive. A pid alone proves nothing: after a crash or a restart of the machine the same number
 // belongs to somebody else. So every file of ours that names a pid carries the identity of the process beside it.
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { childEnvironment } from '../childEnvironment.ts'
 
@@ -40,11 +40,29 @@ export function processIdentity(pid: number): string | undefined {
     // The second field is the program's name in parentheses and may itself hold spaces and parentheses (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined // dead, only not yet collected by its parent
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${fields[19]}`
+    return `${bootName()}/${fields[19]}`
   } catch {
     return exists(pid) ? 'alive' : undefined // /proc may hide other users' processes
   }
 }
+
+/**
+ * Where a pid names a process: in another PID namespace, as of a container, and on another machine the same number is another's. A machine keeps its name when it
+ * starts again; of a container nothing is sure to be its own for longer than the machine runs. '' where the system does not tell.
+ */
+export function processPlace(): string {
+  try {
+    const namespace = readlinkSync('/proc/self/ns/pid')
+    return `${(namespace === firstNamespace && machineName()) || bootName()} ${namespace}`
+  } catch {
+    return ''
+  }
+}
+
+/** The one that the kernel begins with (PROC_PID_INIT_INO in linux/proc_ns.h). */
+const firstNamespace = 'pid:[4026531836]'
+const bootName = () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+const machineName = () => (existsSync('/etc/machine-id') ? readFileSync('/etc/machine-id', 'utf8').trim() : '')
 
 function exists(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false

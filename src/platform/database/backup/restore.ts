@@ -62,7 +62,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
       say(`Copying ${folder} ...`)
       mkdirSync(draft, { mode: 0o700 })
       letPass(dirname(draft)) // as a start does; the server works in the draft
-      copyBack(folder, join(draft, 'postgres'), manifest)
+      await copyBack(folder, join(draft, 'postgres'), manifest)
       say(`Reading what was written ${to === undefined ? 'since' : `until ${new Date(to).toISOString()}`} ...`)
       await recover(order, draft, archive)
     } catch (error) {
@@ -134,7 +134,7 @@ const endsOf = (backupDir: string, history: string): [line: number, piece: numbe
     256 * Number.parseInt(high!, 16) + Math.floor(Number.parseInt(low!, 16) / 2 ** 24),
   ])
 
-function copyBack(folder: string, cluster: string, { folders, files }: Manifest): void {
+async function copyBack(folder: string, cluster: string, { folders, files }: Manifest): Promise<void> {
   const data = join(folder, 'data')
   const found = treeOf(data).files
   const missing = Object.keys(files).find(path => !found.includes(path))
@@ -143,7 +143,13 @@ function copyBack(folder: string, cluster: string, { folders, files }: Manifest)
   if (foreign !== undefined) throw new BackupError(`${folder} was altered: ${foreign} does not belong to it.`)
   mkdirSync(cluster, { mode: 0o700 })
   for (const path of folders) mkdirSync(join(cluster, path), { mode: 0o700 })
+  let turned = systemClock.elapsed()
   for (const [path, { bytes, sha256 }] of Object.entries(files)) {
+    // Else nobody would show, while a large one is copied, that the folder is held.
+    if (systemClock.elapsed() - turned > 1000) {
+      await systemClock.sleep(0)
+      turned = systemClock.elapsed()
+    }
     const source = openOwn(folder, `data/${path}`, constants.O_RDONLY)
     const copied = copyHashed(source, join(cluster, path), { flush: false }) // a server that recovers begins with that
     closeSync(source)

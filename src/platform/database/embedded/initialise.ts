@@ -1,7 +1,7 @@
 // Makes the files of a new database.
 
 import { randomUUID } from 'node:crypto'
-import { chownSync, existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { syncFolder } from '../../files.ts'
 import { FolderError } from '../folder.ts'
@@ -14,7 +14,6 @@ import { makeRole } from './role.ts'
 export async function initialise(place: EmbeddedPlace, fast: boolean, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
   const { folder, cluster, binaries, account } = place
-  if (existsSync(cluster)) throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)
   for (const name of readdirSync(folder)) {
     if (name.startsWith('postgres.new-')) removeFolder(join(folder, name))
   }

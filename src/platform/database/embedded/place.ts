@@ -15,6 +15,12 @@ export const superuser = 'tollgate'
 export const role = 'gateway'
 export const database = 'tollgate'
 
+/** As a server of ours is told it: a list, hence the quotes. */
+export const socketSetting = (folder: string): string => `unix_socket_directories="${folder.replaceAll('"', '""')}"`
+
+/** Whether a gateway gave this command line; others write the setting without quotes, or into a file. */
+export const hasOurSocket = (commandLine: string): boolean => commandLine.includes(socketSetting('').slice(0, -1))
+
 /** How long a server may be silent while it starts or stops. */
 export const patienceMs = 30_000
 

@@ -9,8 +9,10 @@ import { start } from './account.ts'
 import { readOwn, writeOwn } from './ownFile.ts'
 import { database, type EmbeddedPlace, role } from './place.ts'
 
-const doorsFile = 'pg_hba.conf'
-const doors = `# Written by Tollgate: its own role, by the unix socket, and nobody else. It may begin and end backups.\nlocal ${database} ${role} trust\n`
+export const doorsFile = 'pg_hba.conf'
+/** Of all versions of it. */
+export const doorsHeading = '# Written by Tollgate:'
+const doors = `${doorsHeading} its own role, by the unix socket, and nobody else. It may begin and end backups.\nlocal ${database} ${role} trust\n`
 // A test makes databases of its own beside it.
 const doorsOfTests = doors.replace(` ${database} `, ' all ')
 

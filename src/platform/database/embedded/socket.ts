@@ -44,6 +44,7 @@ function someoneListens(socket: string): Promise<boolean> {
       connection.destroy()
       resolve(true)
     })
-    connection.once('error', () => resolve(false))
+    // EAGAIN: so many wait at its door that no more may.
+    connection.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EAGAIN'))
   })
 }
