@@ -366,7 +366,11 @@ describe('live mode refuses by name', () => {
     assert.equal(refusal({ NODE_COMPILE_CACHE: place }), '')
     chmodSync(place, 0o777)
     assert.match(refusal({ NODE_COMPILE_CACHE: place }), /NODE_COMPILE_CACHE names .*, which others may change/)
-    assert.equal(refusal({ NODE_COMPILE_CACHE: join(project, 'node_modules/.cache/node') }), '', 'beside the program')
+    const beside = mkdtempSync(join(project, 'node_modules/.cache/'))
+    assert.equal(refusal({ NODE_COMPILE_CACHE: beside }), '', 'beside the program')
+    chmodSync(beside, 0o777)
+    assert.match(refusal({ NODE_COMPILE_CACHE: beside }), /NODE_COMPILE_CACHE names .*, which others may change/)
+    rmSync(beside, { recursive: true })
   })
   for (const option of [
     '--require ',
@@ -381,9 +385,16 @@ describe('live mode refuses by name', () => {
     it(`a file that others may replace, which Node is to run first, by ${option}`, () => {
       const place = mkdtempSync(join(folder, 'first-'))
       const path = join(place, 'first.mjs')
-      writeFileSync(path, '')
+      writeFileSync(path, '', { mode: 0o600 })
       const options = { NODE_OPTIONS: `--no-warnings ${option}${path}${option.endsWith('"') ? '"' : ''}` }
       assert.equal(refusal(options), '')
+      if (option.startsWith('--env')) {
+        chmodSync(path, 0o604)
+        assert.match(
+          refusal(options),
+          /MODE=live: --env-file.* names \/.*\/first\.mjs, which others may read: set its mode to 0600/,
+        )
+      }
       chmodSync(place, 0o777)
       assert.match(refusal(options), /MODE=live: -.* names \/.*\/first\.mjs, which others may replace/)
       rmSync(path)
