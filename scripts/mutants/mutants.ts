@@ -759,6 +759,8 @@ export const mutants: readonly Mutant[] = [
     find: "        rmSync(unread, { force: true }) // whatever somebody has put there, it is not followed\n        closeSync(openSync(unread, 'wx', 0o644))", instead: "        closeSync(openSync(unread, 'w', 0o644))" },
   { name: 'database: numbers are cut as a role was told', file: 'src/platform/database/connect.ts', tests: ['databaseSettings'],
     find: ' set extra_float_digits = 1;', instead: '' },
+  { name: 'keys: a link to a file of keys becomes another file', file: 'src/vault/keyFile.ts', tests: ['keyFiles'],
+    find: 'existsSync(path) ? realpathSync(path) : path', instead: 'path' },
   { name: 'cells: of cells that say nothing an empty map is made', file: 'src/start/cellMap.ts', tests: ['cellCommands'],
     find: '(isAnswered && !existsSync(map))', instead: '!existsSync(map)' },
   { name: 'upgrade: a package links what it likes', file: 'src/platform/database/embedded/binaries.ts', tests: ['embedded'],
