@@ -127,10 +127,11 @@ const plainFiles = [
 /** The files that decide with whom the connections to databases speak. */
 const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
   ['DATABASE_URL', 'REPORTING_DATABASE_URL'].flatMap(place =>
-    ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
-      const path = URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.get(name)
-      return path ? [[`${name} of ${place}`, path]] : []
-    }),
+    ['sslrootcert', 'sslcert', 'sslkey'].flatMap(name =>
+      (URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.getAll(name) ?? []) // the last one counts
+        .filter(path => path !== '')
+        .map((path): [string, string] => [`${name} of ${place}`, path]),
+    ),
   )
 
 /** As Node reads NODE_OPTIONS: a space ends an option, but for those between quotation marks, where a backslash takes the next sign as it is. */
