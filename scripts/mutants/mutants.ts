@@ -782,7 +782,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'live: pgaudit writes what statements carry', file: 'src/start/database.ts', tests: ['liveMode'],
     find: "when 'pgaudit.log_parameter' then setting = 'on'", instead: '' },
   { name: 'live: of several keys of a connection the first is judged', file: 'src/start/liveMode.ts', tests: ['liveMode'],
-    find: "path !== ''", instead: "path !== '' && path === (URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.get(name) ?? '')" },
+    find: 'searchParams.getAll(name) ?? []', instead: 'searchParams.getAll(name).slice(0, 1) ?? []' },
   { name: 'cells: of cells that say nothing an empty map is made', file: 'src/start/cellMap.ts', tests: ['cellCommands'],
     find: '(isAnswered && !existsSync(map))', instead: '!existsSync(map)' },
   { name: 'upgrade: a package links what it likes', file: 'src/platform/database/embedded/binaries.ts', tests: ['embedded'],
