@@ -767,6 +767,8 @@ export const mutants: readonly Mutant[] = [
     find: ' || unnamedIn(before, surveyed).length > 0', instead: '' },
   { name: 'database: numbers are cut as a role was told', file: 'src/platform/database/connect.ts', tests: ['databaseSettings'],
     find: ' set extra_float_digits = 1;', instead: '' },
+  { name: 'reporting: the tables of another program are taken for none', file: 'src/start/reporting/subscribe.ts', tests: ['reportingCells'],
+    find: '...(foreign === null ? []', instead: '...(foreign !== undefined ? []' },
   { name: 'keys: a link to a file of keys becomes another file', file: 'src/vault/keyFile.ts', tests: ['keyFiles'],
     find: 'existsSync(path) ? realpathSync(path) : path', instead: 'path' },
   { name: 'cells: a token that a cell lacks is not missed', file: 'src/cli/cells.ts', tests: ['cellCommands'],
