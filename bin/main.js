@@ -7,10 +7,13 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   )
   process.exitCode = 1
 } else {
-  // Read and compiled once for all starts: half of the time of one. Where the folder cannot be written it is done each time.
-  require('node:module').enableCompileCache(require('node:path').join(__dirname, '../node_modules/.cache/node'))
-  import('../src/start/main.ts').catch(error => {
-    process.stderr.write(`${error.stack}\n`)
-    process.exitCode = 1
-  })
+  import('../src/platform/cacheFolder.ts')
+    .then(({ keepCompiled }) => {
+      keepCompiled()
+      return import('../src/start/main.ts')
+    })
+    .catch(error => {
+      process.stderr.write(`${error.stack}\n`)
+      process.exitCode = 1
+    })
 }

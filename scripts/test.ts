@@ -2,8 +2,8 @@
 // It works beside a gateway of the same clone, and beside other runs. Without names it runs all but the long ones, with `--long` those.
 
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cacheFolder } from '../src/platform/cacheFolder.ts'
 import { startTestServer } from '../test/support/database.ts'
 import { type Choice, ChoiceError, choose, longFiles, testFiles } from './test/choose.ts'
 import { withoutSettings } from './test/environment.ts'
@@ -35,10 +35,10 @@ async function run(choices: readonly Choice[]): Promise<number> {
   if (folder) process.env.TMPDIR = folder.path
   const server = await startTestServer({ forProcesses: choices.length > 1 })
   // Most of what a file of tests loads, others have loaded before it.
-  const compiled = join(project, 'node_modules/.cache/node')
+  const compiled = cacheFolder('compiled')
   const env = {
     ...withoutSettings(process.env),
-    NODE_COMPILE_CACHE: compiled,
+    ...(compiled && { NODE_COMPILE_CACHE: compiled }),
     TEST_SERVER: JSON.stringify(server.connection),
     ...(server.cluster && { TEST_CLUSTER: server.cluster }),
   }

@@ -242,8 +242,12 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     ] as const) {
       writeFileSync(map, readFileSync(cells.given.map, 'utf8').replaceAll(/ one$/gm, ` ${line}`))
       const seeded = await seeding(name, [{ ...first, name: 'uno' }, ...others])
-      assert.equal(seeded.code, 0, seeded.out)
+      assert.equal(seeded.code, line === 'before' ? 1 : 0, seeded.out)
       assert.deepEqual([await nameIn('one'), await nameIn('two')], [[name], []])
+      if (line === 'before') {
+        assert.match(seeded.out, /The map leads to before, which the cells file does not name: /)
+        assert.equal((await tollgate('cells', 'map', '--cells', file, '--without', line)).code, 0)
+      }
       assert.match(readFileSync(map, 'utf8'), new RegExp(`^${id} uno$`, 'm'))
     }
     // A cell that does not answer may have it.
@@ -360,6 +364,44 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     assert.ok(!existsSync(place('no.map')))
   })
 
+  it('the map takes the place of nothing but a map, and leads to a cell that a file has forgotten until it is said to be gone', async () => {
+    const file = place('other-map.json')
+    const { cells: all, ...rest } = JSON.parse(readFileSync(cells.file, 'utf8'))
+    const put = (map: string, named: readonly unknown[]) =>
+      writeFileSync(file, JSON.stringify({ ...rest, map, cells: named }), { mode: 0o600 })
+    for (const content of [`${'0a'.repeat(32)}\n`, '{"cells": []}', 'global\n']) {
+      writeFileSync(place('seal.key'), content, { mode: 0o600 })
+      put('seal.key', all)
+      for (const word of ['map', 'check']) {
+        const { code, out } = await tollgate('cells', word, '--cells', file)
+        assert.deepEqual([code, readFileSync(place('seal.key'), 'utf8')], [1, content], word)
+        assert.match(out, /^The cells file names .*seal\.key as the map, which is none: .*\n$/)
+      }
+    }
+    put('.', all)
+    const onFolder = await tollgate('cells', 'map', '--cells', file)
+    assert.deepEqual([onFolder.code, onFolder.out], [1, `The cells file names ${dirname(file)} as the map, which is no file.\n`])
+    writeFileSync(place('empty.map'), '')
+    put('empty.map', all)
+    assert.equal(
+      (await tollgate('cells', 'map', '--cells', file)).code,
+      0,
+      'an empty file, as one is made for a proxy that needs one',
+    )
+    const whole = readFileSync(place('empty.map'), 'utf8')
+    assert.match(whole, / three$/m)
+
+    put('empty.map', all.slice(0, 2))
+    const forgotten = await tollgate('cells', 'map', '--cells', file)
+    assert.deepEqual([forgotten.code, readFileSync(place('empty.map'), 'utf8')], [1, whole], forgotten.out)
+    assert.match(forgotten.out, /^The map leads to three, which the cells file does not name/m)
+    assert.match((await tollgate('cells', 'check', '--cells', file)).out, /^The map leads to three/m)
+    assert.equal((await tollgate('cells', 'map', '--cells', file, '--without', 'three')).code, 0)
+    assert.doesNotMatch(readFileSync(place('empty.map'), 'utf8'), / three$/m)
+    const named = await tollgate('cells', 'map', '--cells', file, '--without', 'two')
+    assert.deepEqual([named.code, named.out], [1, `${file} names two: take it out there first. Nothing was changed.\n`])
+  })
+
   it('a token is revoked in every cell, whatever its id is there; a cell that does not answer is named', async () => {
     const label = 'of all, to be revoked'
     const token = 'Rv4rTz9KcXe2VbLyQhNu8GpJs6DfAo3Zk'
@@ -397,6 +439,36 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     assert.deepEqual([again.code, again.stdout.match(/was revoked before/g)?.length], [0, 3], again.out)
     const unknown = await tollgate('revoke', 'f'.repeat(32), '--cells', cells.file)
     assert.deepEqual([unknown.code, unknown.out], [1, `No cell that answers has a token ${'f'.repeat(32)}.\n`])
+  })
+
+  it('a token that a seed which was killed has left in one of its cells alone is named by the check, and the seed given again mends it', async () => {
+    const token = 'Hs7wQm2LpZx9NcTrKbVy4GdJf6EuAo8Wi'
+    const { psp } = seedOf([])
+    const entities = [shopOf(1).merchantId, shopOf(2).channelId]
+    writeFileSync(place('lacking.json'), JSON.stringify({ psp, tokens: [{ label: 'of two', token, entities }] }))
+    const seeded = () => tollgate('seed', place('lacking.json'), '--cells', cells.file)
+    const check = async () => (await tollgate('cells', 'check', '--cells', cells.file)).out
+    assert.equal((await seeded()).code, 0)
+    assert.doesNotMatch(await check(), /\(of two\)/)
+    const { pool } = cells.gateways.two!
+    await pool.query(`delete from access_tokens where label = 'of two'`)
+    assert.match(
+      await check(),
+      /^The token \w+ \(of two\) acts for a merchant of two, which does not have it: seed it over all\.$/m,
+    )
+    assert.equal((await seeded()).code, 0)
+    assert.doesNotMatch(await check(), /\(of two\)/)
+    assert.equal(
+      (
+        await tollgate(
+          'revoke',
+          (await json('list', '--cells', cells.file)).tokens.find((one: { label: string }) => one.label === 'of two').id,
+          '--cells',
+          cells.file,
+        )
+      ).code,
+      0,
+    )
   })
 
   it('a token of several cells that is revoked in one is told of, there and by the check; it is made and followed in none alone', async () => {

@@ -60,6 +60,15 @@ describe('the map', () => {
     assert.deepEqual(whole, { lines: expected, wrong: [] })
   })
 
+  it('a cell that is forgotten, or misspelt, where cells are named keeps all its lines, and is named', () => {
+    const sentence = /^The map leads to two, which the cells file does not name: .* --without two/
+    for (const named of [[['one', one] as const], [['one', one] as const, ['twoo', two] as const]]) {
+      const { lines, wrong } = cellMapOf(cells(named), whole.lines)
+      assert.deepEqual(lines, whole.lines)
+      assert.equal(wrong.length, 1)
+      assert.match(wrong[0]!, sentence)
+    }
+  })
   it('has no token of which each cell knows another part', () => {
     const [first, second] = [
       cell(merchantOf('1', north), token('a', id('e1'))),

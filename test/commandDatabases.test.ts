@@ -1,7 +1,8 @@
 // Commands work on the database that is meant: not on the one that a copied folder came from, and not on one that another program has made otherwise.
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -51,6 +52,43 @@ it('a server that has taken the place of another is not taken for it', async () 
   writeFileSync(file, readFileSync(file, 'utf8').replace(join(dataDir, 'postgres'), join(copy, 'postgres')))
   const { code, out } = await runIn({ DATA_DIR: copy }, 'list')
   assert.deepEqual([code, out], [1, `No gateway is running on ${copy}: start it, or name its database in DATABASE_URL.\n`])
+})
+
+it('a table that somebody else holds is told of in a sentence', async () => {
+  await inDatabase(async pool => {
+    const holder = await pool.connect()
+    await holder.query('begin; lock table entities')
+    const { code, out } = await run('list')
+    await holder.query('rollback')
+    holder.release()
+    assert.equal(code, 1)
+    assert.match(
+      out,
+      /^The database was kept waiting for too long: canceling statement due to lock timeout\. [^\n]*: try again when it has ended\.\n$/,
+    )
+  })
+})
+
+it('a pipe is not waited for where a file is read', async () => {
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const { code, out } = await run('chargebacks', 'import', pipe)
+  assert.deepEqual([code, out], [1, `${pipe} cannot be read: ${pipe} is no file\n`])
+})
+
+it('a backup goes into a folder, and not to the keys', async () => {
+  const keys = join(dataDir, 'keys')
+  const standing = readdirSync(keys)
+  for (const [place, wanted, sentence] of [
+    ['', 2, /^Name a folder for the backup/],
+    [join(keys, 'seal.key'), 1, /^\S+ is no folder\.\n$/],
+    [keys, 1, /^\S+ is where the keys are: /],
+    [join(keys, 'made'), 1, /^\S+ is where the keys are: /],
+  ] as const) {
+    const { code, out } = await run('backup', place)
+    assert.deepEqual([code, sentence.test(out)], [wanted, true], out)
+  }
+  assert.deepEqual(readdirSync(keys), standing)
 })
 
 describe('on a database that another build has made', () => {

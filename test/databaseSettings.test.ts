@@ -30,6 +30,7 @@ const settings = [
   `transform_null_equals = on`,
   `quote_all_identifiers = on`,
   `gin_fuzzy_search_limit = 1`,
+  `extra_float_digits = -3`,
 ]
 
 async function databaseWith(...changes: readonly string[]): Promise<TestDatabase> {
@@ -49,7 +50,8 @@ describe('settings of a database', () => {
       for (const at of [Date.UTC(2026, 2, 4, 5, 6, 7, 89), Date.UTC(1970, 0, 1), Date.UTC(2026, 10, 22)]) {
         const { rows } = await connected.work.query(
           `select $1::timestamptz as time, ($1::timestamptz at time zone 'UTC')::date as day, '\\x00ff'::bytea as bytes,
-                  $2::text[] as list, null = null is null as unknown, extract(hour from $1::timestamptz)::int as hour`,
+                  $2::text[] as list, null = null is null as unknown, extract(hour from $1::timestamptz)::int as hour,
+                  0.1::float8 + 0.2::float8 as share, (0.1::float8 + 0.2::float8)::text as text`,
           [new Date(at).toISOString(), ['a', null]],
         )
         assert.deepEqual(rows, [
@@ -60,6 +62,8 @@ describe('settings of a database', () => {
             list: ['a', null],
             unknown: true,
             hour: new Date(at).getUTCHours(),
+            share: 0.1 + 0.2,
+            text: String(0.1 + 0.2),
           },
         ])
       }

@@ -4,7 +4,18 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
@@ -12,6 +23,7 @@ import type pg from 'pg'
 import { systemRandom } from '../src/platform/clock.ts'
 import { readConfig } from '../src/start/config.ts'
 import { credentialsOf, figureOfCredentials, noteCredentials } from '../src/start/credentials.ts'
+import { keyLine, readKeyLines, writeKeyLines } from '../src/vault/keyFile.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { seal, unseal } from '../src/vault/seal.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
@@ -99,6 +111,20 @@ it('a new key is the second in its file, which nobody else may read, and stays t
     assert.ok(!out.includes(second!), 'a key is shown to nobody')
   }
   assert.deepEqual(await given(), ['lookup newest', 'lookup next', 'seal newest', 'seal next'])
+})
+
+it('a key file that is a link stays one: what it leads to gets the keys', () => {
+  const [first, next] = ['1a'.repeat(32), '2b'.repeat(32)]
+  const place = mkdtempSync(join(folder, 'linked-'))
+  writeFileSync(join(place, 'real.key'), `${first}\n`, { mode: 0o600 })
+  symlinkSync('real.key', join(place, 'seal.key'))
+  writeKeyLines(join(place, 'seal.key'), [
+    ...readKeyLines(join(place, 'seal.key'), 'seal'),
+    keyLine('seal', Buffer.from(next, 'hex')),
+  ])
+  assert.equal(readFileSync(join(place, 'real.key'), 'utf8'), `${first}\n${next}\n`)
+  assert.ok(lstatSync(join(place, 'seal.key')).isSymbolicLink())
+  assert.deepEqual(readdirSync(place).sort(), ['real.key', 'seal.key'])
 })
 
 it('what cannot be told of is not done: no key is made, nothing is sealed anew or erased', async () => {

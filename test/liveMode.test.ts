@@ -366,7 +366,11 @@ describe('live mode refuses by name', () => {
     assert.equal(refusal({ NODE_COMPILE_CACHE: place }), '')
     chmodSync(place, 0o777)
     assert.match(refusal({ NODE_COMPILE_CACHE: place }), /NODE_COMPILE_CACHE names .*, which others may change/)
-    assert.equal(refusal({ NODE_COMPILE_CACHE: join(project, 'node_modules/.cache/node') }), '', 'beside the program')
+    const beside = mkdtempSync(join(project, 'node_modules/.cache/'))
+    assert.equal(refusal({ NODE_COMPILE_CACHE: beside }), '', 'beside the program')
+    chmodSync(beside, 0o777)
+    assert.match(refusal({ NODE_COMPILE_CACHE: beside }), /NODE_COMPILE_CACHE names .*, which others may change/)
+    rmSync(beside, { recursive: true })
   })
   for (const option of [
     '--require ',
@@ -381,9 +385,16 @@ describe('live mode refuses by name', () => {
     it(`a file that others may replace, which Node is to run first, by ${option}`, () => {
       const place = mkdtempSync(join(folder, 'first-'))
       const path = join(place, 'first.mjs')
-      writeFileSync(path, '')
+      writeFileSync(path, '', { mode: 0o600 })
       const options = { NODE_OPTIONS: `--no-warnings ${option}${path}${option.endsWith('"') ? '"' : ''}` }
       assert.equal(refusal(options), '')
+      if (option.startsWith('--env')) {
+        chmodSync(path, 0o604)
+        assert.match(
+          refusal(options),
+          /MODE=live: --env-file.* names \/.*\/first\.mjs, which others may read: set its mode to 0600/,
+        )
+      }
       chmodSync(place, 0o777)
       assert.match(refusal(options), /MODE=live: -.* names \/.*\/first\.mjs, which others may replace/)
       rmSync(path)
@@ -444,10 +455,11 @@ describe('live mode refuses by name', () => {
       it(`a key of ${place} that others may read`, () => {
         const open = put('open-key', 'x', 0o644)
         const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslkey=${open}`
-        assert.match(
-          refusal({ [place]: url }),
-          new RegExp(`sslkey of ${place} names .*, which others may read: set its mode to 0600`),
-        )
+        for (const given of [url, url.replace('&sslkey', `&sslkey=${put('shut-key', 'x')}&sslkey`)])
+          assert.match(
+            refusal({ [place]: given }),
+            new RegExp(`sslkey of ${place} names \\S*open-key, which others may read: set its mode to 0600`),
+          )
       })
       it(`files of ${place} that others may replace`, () => {
         const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslrootcert=${cert}`
@@ -618,6 +630,7 @@ describe('a live gateway and its database', () => {
         },
         ...{ log_parameter_max_length: '-1', log_parameter_max_length_on_error: '0', 'auto_explain.log_min_duration': '-1' },
         'auto_explain.log_parameter_max_length': '-1',
+        'pgaudit.log_parameter': 'off',
       }
       assert.deepEqual(await told(still), [])
       const own = 'log_parameter_max_length'
@@ -629,6 +642,7 @@ describe('a live gateway and its database', () => {
         ['log_transaction_sample_rate', '0.01', own],
         ['log_parameter_max_length_on_error', '-1', 'log_parameter_max_length_on_error'],
         ['auto_explain.log_min_duration', '1000', 'auto_explain.log_parameter_max_length'],
+        ['pgaudit.log_parameter', 'on', 'pgaudit.log_parameter'],
       ] as const) {
         assert.deepEqual(await told({ ...still, [name]: setting }), [`${name} ${most}`])
         assert.deepEqual(await told({ ...still, [name]: setting, [most]: '0' }), [], name)

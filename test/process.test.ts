@@ -99,6 +99,18 @@ const refused = async (environment: Record<string, string>): Promise<string> => 
   return failed
 }
 
+it('what a process manager starts as a worker of its own says so, and ends with 1', () => {
+  const env = { PATH: process.env.PATH, DATA_DIR: join(folder, 'managed'), NODE_UNIQUE_ID: '1' }
+  const { status, stderr } = spawnSync(process.execPath, ['src/main.ts'], {
+    cwd: project,
+    env,
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  assert.equal(status, 1)
+  assert.match(stderr, /^Tollgate cannot start\.\nNODE_UNIQUE_ID is set, .*\n$/)
+})
+
 describe('a gateway process', () => {
   it('nothing that was answered is lost when gateway and database are killed, and what was not answered is settled', async () => {
     const dataDir = join(folder, 'killed')

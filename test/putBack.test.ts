@@ -2,7 +2,7 @@
 // what was done in both is named. And a file of cells that names the wrong databases.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -549,8 +549,8 @@ test('a map tells several cells that they are, and nobody who has not their keys
   })
   const knows = ({ connection }: TestDatabase) =>
     withPool(connection, async pool => (await pool.query('select in_cells as known from installation')).rows[0].known as boolean)
+  const own = join(folder, 'others.json')
   const mapOf = async (...named: unknown[]) => {
-    const own = join(folder, 'others.json')
     writeFileSync(own, JSON.stringify({ map: 'others.map', cells: named }), { mode: 0o600 })
     const { out } = await commands.run('cells', 'map', '--cells', own)
     assert.match(out, /others\.map (is written|stands)/)
@@ -569,6 +569,12 @@ test('a map tells several cells that they are, and nobody who has not their keys
   assert.equal(await knows(one.database), true, 'no other cell answers')
   await mapOf(...cells, mistyped)
   assert.deepEqual([await knows(one.database), await knows(two.database), await knows(stranger)], [true, true, false])
+  appendFileSync(join(folder, 'others.map'), `${'e7'.repeat(16)} ${cells[1].name}\n`)
+  await mapOf(cells[0])
+  assert.equal(await knows(one.database), true, 'the map has lines of another, which the file has forgotten')
+  const { out } = await commands.run('cells', 'map', '--cells', own, '--without', cells[1].name)
+  assert.doesNotMatch(out, /The map leads to/)
+  assert.equal(await knows(one.database), false, 'it is said to be gone')
   await stranger.drop()
 })
 

@@ -11,6 +11,7 @@ import { inTransaction, makePool } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { closeMovements, reopenMovements } from '../src/reporting/settlement/store.ts'
 import { keepKeys } from '../src/vault/keys.ts'
+import { withPool } from './support/database.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type PostgresServer, type PostgresServers, postgresServers } from './support/postgres.ts'
 import { type CommandRun, commandLine } from './support/process.ts'
@@ -180,6 +181,18 @@ describe('before it follows', () => {
       async () => (await one.pool.query('show max_slot_wal_keep_size')).rows[0].max_slot_wal_keep_size === '1GB',
       'read',
     )
+  })
+
+  it('a database in which another program has its tables is refused, and left as it is', async () => {
+    const foreign = (await reporting.makeEmpty('others')).connection.connectionString!
+    await withPool({ connectionString: foreign }, pool => pool.query('create table mine (id int)'))
+    const words = ['cells', 'reporting', '--cells', file]
+    const { code, out } = await commandLine({ ...keys, REPORTING_DATABASE_URL: foreign, DATA_DIR: folder }, ...words)
+    assert.equal(code, 1)
+    assert.match(out, /^Another program has made mine in this database: a reporting database begins empty\.$/m)
+    const tables = `select tablename from pg_tables where schemaname = 'public'`
+    const { rows } = await withPool({ connectionString: foreign }, pool => pool.query(tables))
+    assert.deepEqual(rows, [{ tablename: 'mine' }], 'nothing was made there')
   })
 
   it('a server without logical replication, another mode, other keys, a database of a gateway and an embedded one are refused', async () => {

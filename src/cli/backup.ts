@@ -1,5 +1,6 @@
 // tollgate backup: a copy of the embedded database while its gateway works. The keys are no part of it: who finds a backup has no card in it.
 
+import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { tellAndDo } from '../audit/act.ts'
@@ -27,8 +28,11 @@ export default (program: Command): void => {
             "DATABASE_URL names a server of your own: back it up with PostgreSQL's tools, see docs/operating-availability.md.",
           )
         const given = folder ?? config.backupDir
-        if (given === undefined) return refuseWords('Name a folder for the backup, or set BACKUP_DIR.')
+        if (!given) return refuseWords('Name a folder for the backup, or set BACKUP_DIR.')
         const backupDir = resolve(given)
+        if (existsSync(backupDir) && !statSync(backupDir).isDirectory()) return refuseCommand(`${backupDir} is no folder.`)
+        if (`${backupDir}/`.startsWith(`${resolve(config.dataDir, 'keys')}/`))
+          return refuseCommand(`${backupDir} is where the keys are: they and a backup are kept apart.`)
         const proofs = await readProofs(database.work)
         const about = {
           mode: config.mode,

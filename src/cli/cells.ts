@@ -24,14 +24,17 @@ export default (program: Command): void => {
     cells
       .command('map')
       .description(
-        'write the map that the proxy routes by, and have it read; ends with 1 when a cell did not answer, or one id is in several',
+        'write the map that the proxy routes by, and have it read; ends with 1 when a cell did not answer, one id is in several, or a cell of the map is not named',
       )
-      .requiredOption('--cells <file>', 'the cells file'),
+      .requiredOption('--cells <file>', 'the cells file')
+      .option('--without <cell...>', 'take out the lines of these, which the file names no more'),
     { '': 'lines changed wrong', 'silent[]': 'cell why' },
-  ).action((options: ReadOptions & CellsOption) =>
+  ).action((options: ReadOptions & CellsOption & { readonly without?: readonly string[] }) =>
     runCommand(async () => {
       const given = readCells(options.cells)
-      const renewed = await renewMap(given)
+      const named = options.without?.find(name => given.cells.some(cell => cell.name === name))
+      if (named !== undefined) refuseCommand(`${options.cells} names ${named}: take it out there first. Nothing was changed.`)
+      const renewed = await renewMap(given, options.without)
       show(options, renewed, () =>
         [
           ...renewed.silent.map(silentText),
@@ -186,7 +189,7 @@ async function check(given: Cells) {
   }
 }
 
-/** Tokens that several cells have, known by their hash, and not with the same end or not for the same. */
+/** Tokens that several cells have, known by their hash, and not with the same end or not for the same; and those that a cell lacks for whose merchants they act. */
 export function tokenDifferencesOf(surveyed: Surveyed, now: number): string[] {
   const rows = [...surveyed].flatMap(([cell, one]) =>
     typeof one === 'string' ? [] : (one.known ?? []).map(token => ({ cell, token, hash: token.hash.toString('hex') })),
@@ -198,11 +201,23 @@ export function tokenDifferencesOf(surveyed: Surveyed, now: number): string[] {
       if (token.revokedAt === null) return 'valid'
       return isValidAt(token, now) ? `valid until ${timeText(token.revokedAt)} UTC` : 'ended'
     }
+    const acting = new Set(same.flatMap(({ token }) => (isValidAt(token, now) ? token.entities : [])))
+    const lacking = [...surveyed].flatMap(([cell, one]) =>
+      typeof one !== 'string' &&
+      !same.some(row => row.cell === cell) &&
+      one.entities.some(({ id, merchantId }) => merchantId !== null && acting.has(id))
+        ? [cell]
+        : [],
+    )
     const ends = same.map(({ cell, token }) => `${endOf(token)} in ${cell}`).join(', ')
     return [
       ...(isDifferent(endOf)
         ? [`The token ${first.id} (${first.label}) is ${ends}: \`tollgate revoke ${first.id} --cells FILE\` ends it in all.`]
         : []),
+      ...lacking.map(
+        cell =>
+          `The token ${first.id} (${first.label}) acts for a merchant of ${cell}, which does not have it: seed it over all.`,
+      ),
       ...(isDifferent(token => [...token.entities].sort().join()) && same.some(({ token }) => isValidAt(token, now))
         ? [
             `The token ${first.id} (${first.label}) does not act for the same in ${same.map(({ cell }) => cell).join(', ')}: seed it over all.`,

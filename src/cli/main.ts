@@ -1,10 +1,14 @@
 // Runs one command. Exit codes: 0 fine, 1 it failed or found something, 2 it was used wrongly.
 
-import { CommanderError } from 'commander'
-import { outliveReaders, refuseInspector } from '../platform/errors.ts'
-import { watchOutput } from './output.ts'
-import { makeProgram } from './program.ts'
+import { keepCompiled } from '../platform/cacheFolder.ts'
 
+keepCompiled()
+const [{ CommanderError }, { outliveReaders, refuseInspector }, { watchOutput }, { makeProgram }] = await Promise.all([
+  import('commander'),
+  import('../platform/errors.ts'),
+  import('./output.ts'),
+  import('./program.ts'),
+])
 outliveReaders()
 watchOutput()
 refuseInspector()

@@ -23,7 +23,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { endingSignals, errorText, OperatorError, visible } from '../platform/errors.ts'
-import { readLongFile, whoGetsAt } from '../platform/files.ts'
+import { readLongFile, readPlainFile, whoGetsAt } from '../platform/files.ts'
 import { makeLog } from '../platform/log.ts'
 import { channelRefusal } from '../start/channelRefusal.ts'
 import { watchClock } from '../start/clockWatch.ts'
@@ -216,16 +216,16 @@ export function readSecret(path: string, option: string): string {
   }
 }
 
-/** What stands in a file that was named on the command line. */
+/** What stands in a file that was named on the command line; what is a pipe or a device is not waited for. */
 export function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return readPlainFile(file).toString()
   } catch (error) {
     return refuseUnread(file, error as Error)
   }
 }
 
-/** The same as its bytes; what is a pipe or a device is not waited for. */
+/** The same as its bytes. */
 export async function readBytes(file: string, most: number): Promise<Buffer> {
   const bytes = await readLongFile(file, most).catch((error: Error) => refuseUnread(file, error))
   return typeof bytes === 'number' ? refuseCommand(`${file} has ${bytes} bytes, more than ${most}.`) : bytes

@@ -29,6 +29,9 @@ function wordsOf(error: unknown): string {
         : `Port ${port} may not be used by this user: choose one above 1023 with ${setting}.`
     case 'EADDRNOTAVAIL':
       return `HOST ${address} is not an address of this machine.`
+    case '55P03': // PostgreSQL: a lock, and a statement, that took too long
+    case '57014':
+      return `The database was kept waiting for too long: ${error.message}. Something else is at work on the same rows or tables: try again when it has ended.`
     case 'ENOSPC':
     case 'EDQUOT':
       return `There is no room left on the disk${path === undefined ? '' : ` for ${path}`} (${code}).`

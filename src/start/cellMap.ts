@@ -2,7 +2,7 @@
 // made of the cells' own directories, which alone say where a merchant is.
 
 import { execFileSync } from 'node:child_process'
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
@@ -18,7 +18,7 @@ import { takeLock } from '../platform/database/folder.ts'
 import { compareModes, noteCell, readInCells, readMode } from '../platform/database/installation.ts'
 import { appliedMigrations, otherSchema } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { syncFolder } from '../platform/files.ts'
+import { readPlainFile, syncFolder, whyUnread } from '../platform/files.ts'
 import { byAge, readProofs } from '../vault/store.ts'
 import { type Cell, type Cells, environmentOf } from './cells.ts'
 import { readConfig } from './config.ts'
@@ -57,16 +57,18 @@ export type Surveyed = ReadonlyMap<string, CellContents | string>
 export type CellMap = {
   /** Key → cell. */
   readonly lines: ReadonlyMap<string, string>
-  /** What is in several cells, a sentence each. It keeps the line that it has, or has none. */
+  /** What is in several cells, or leads to one that nobody names, a sentence each. It keeps the line that it has, or has none. */
   readonly wrong: readonly string[]
 }
 
 /**
  * `before`: the map as it stands. Cells that do not answer keep what they have in it, unless another one has taken it over. What is at home in several cells
- * gets no line: groups, and tokens that act for them. While a cell is silent nobody knows whether it is one of several.
+ * gets no line: groups, and tokens that act for them. While a cell is silent nobody knows whether it is one of several. One that was not surveyed though it has
+ * lines was forgotten, or is misspelt, where the cells are named: it keeps them, whoever else has what they are of.
  */
 export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string> = new Map()): CellMap {
-  const silent = new Set([...surveyed].flatMap(([name, one]) => (typeof one === 'string' ? [name] : [])))
+  const unnamed = unnamedIn(before, surveyed)
+  const silent = new Set([...surveyed].flatMap(([name, one]) => (typeof one === 'string' ? [name] : [])).concat(unnamed))
   const answered = [...surveyed].flatMap(([name, one]) => (typeof one === 'string' ? [] : [[name, one] as const]))
   const homes = new Map<string, Set<string>>()
   const add = (id: string, cell: string) => homes.set(id, (homes.get(id) ?? new Set()).add(cell))
@@ -89,7 +91,10 @@ export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string
       owned.set(id, keysOf(id, kind))
     }
   for (const [key, cell] of before) if (silent.has(cell) && isId(key) && !homes.has(key)) add(key, cell)
-  const wrong: string[] = []
+  const wrong = unnamed.map(
+    cell =>
+      `The map leads to ${cell}, which the cells file does not name: its lines stay as they are. \`tollgate cells map --cells FILE --without ${cell}\` takes them out.`,
+  )
   for (const id of owned.keys()) {
     const [cells, cell] = [homes.get(id)!, before.get(id)]
     if (cells.size > 1) wrong.push(`${id} is in several cells: ${[...cells].join(', ')}.`)
@@ -118,8 +123,13 @@ export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string
       reached.set(routeHash, new Set([...(reached.get(routeHash) ?? []), ...cells]))
     }
   for (const [routeHash, cells] of reached) only(routeHash, cells)
+  for (const [key, cell] of before) if (unnamed.includes(cell)) lines.set(key, cell)
   return { lines, wrong }
 }
+
+const unnamedIn = (map: ReadonlyMap<string, string>, named: ReadonlyMap<string, unknown>): string[] => [
+  ...new Set([...map.values()].filter(cell => !named.has(cell))),
+]
 
 const keysOf = (id: string, kind: EntityRow['kind']): string[] =>
   kind === 'merchant' ? [id, merchantTail(id), shortTail(id)] : [id]
@@ -178,9 +188,10 @@ export const surveyCell = (cell: Cell, gateways: Cell['gateways'] = []): Promise
 
 /**
  * Tells each cell that it is one of several: whoever is put back later has to know it. A database of another mode or other keys than all others have is none of them,
- * whatever a file says; one that stands alone in its file is one of several no more. A cell that cannot be told counts as one that does not answer.
+ * whatever a file says; one that stands alone in its file, with no other in the map, is one of several no more. A cell that cannot be told counts as one that does not answer.
  */
-async function noteCells({ cells }: Cells, surveyed: Surveyed): Promise<Surveyed> {
+async function noteCells({ cells }: Cells, surveyed: Surveyed, before: ReadonlyMap<string, string>): Promise<Surveyed> {
+  const isSeveral = cells.length > 1 || unnamedIn(before, surveyed).length > 0
   const kindOf = (one: CellContents | string | undefined) =>
     typeof one === 'object' ? `${one.alike.mode} ${one.alike.keys}` : undefined
   const kinds = [...surveyed.values()].flatMap(one => kindOf(one) ?? [])
@@ -188,8 +199,8 @@ async function noteCells({ cells }: Cells, surveyed: Surveyed): Promise<Surveyed
     cells.map(async (cell): Promise<[string, CellContents | string]> => {
       const found = surveyed.get(cell.name)!
       const isAlike = kinds.length === 1 || kinds.filter(kind => kind === kindOf(found)).length > 1
-      if (typeof found === 'string' || !isAlike || found.inCells === cells.length > 1) return [cell.name, found]
-      const note = (pool: pg.Pool) => noteCell(pool, cells.length > 1)
+      if (typeof found === 'string' || !isAlike || found.inCells === isSeveral) return [cell.name, found]
+      const note = (pool: pg.Pool) => noteCell(pool, isSeveral)
       return [cell.name, (await askCell(cell, note)) ?? found]
     }),
   )
@@ -247,19 +258,33 @@ async function readContents(pool: Connection): Promise<CellContents> {
   }
 }
 
-/** Empty when there is no map yet. */
-export const readMap = (path: string): Map<string, string> =>
-  new Map(
-    (existsSync(path) ? readFileSync(path, 'utf8') : '')
+const heading = '# Written by `tollgate cells map`'
+
+/** Empty when there is no map yet. Throws an OperatorError when something else stands there, over which nobody may write. */
+export function readMap(path: string): Map<string, string> {
+  const text = existsSync(path) ? readMapText(path) : ''
+  if (text !== '' && !text.startsWith(heading))
+    throw new OperatorError(`The cells file names ${path} as the map, which is none: \`tollgate cells map\` has not written it.`)
+  return new Map(
+    text
       .split('\n')
       .filter(line => line !== '' && !line.startsWith('#'))
       .map(line => line.split(' ', 2) as [string, string]),
   )
+}
+
+function readMapText(path: string): string {
+  try {
+    return readPlainFile(path).toString()
+  } catch {
+    throw new OperatorError(`The cells file names ${path} as the map, which ${whyUnread(path)}.`)
+  }
+}
 
 export type RenewedMap = {
   readonly lines: number
   readonly changed: boolean
-  /** What is in several cells, a sentence each. */
+  /** What is in several cells, or leads to one that nobody names, a sentence each. */
   readonly wrong: readonly string[]
   /** Cells that did not answer, with why; their lines stay as they were. */
   readonly silent: readonly { readonly cell: string; readonly why: string }[]
@@ -267,18 +292,21 @@ export type RenewedMap = {
 
 /**
  * Writes the map anew where it is not what the cells say, and has the proxy read it. Several may call it at once: they take turns. What is in
- * several cells keeps its line, and nobody else's. Throws an OperatorError when the proxy could not be made to read it, which the next call tries again.
+ * several cells keeps its line, and nobody else's. `without`: cells whose lines go though no file names them. Throws an OperatorError when the proxy could not be made to read it, which the next call tries again.
  */
-export async function renewMap(cells: Cells): Promise<RenewedMap> {
+export async function renewMap(cells: Cells, without: readonly string[] = []): Promise<RenewedMap> {
   const { map, reload } = cells
   const unlock = await lockMap(map)
   try {
-    const surveyed = await noteCells(cells, await survey(cells))
-    const before = readMap(map)
+    const written = readMap(map)
+    const before = new Map([...written].filter(([, cell]) => !without.includes(cell)))
+    const surveyed = await noteCells(cells, await survey(cells), before)
     const { lines, wrong } = cellMapOf(surveyed, before)
     const isAnswered = [...surveyed.values()].some(one => typeof one !== 'string')
     const changed =
-      (isAnswered && !existsSync(map)) || lines.size !== before.size || [...lines].some(([key, cell]) => before.get(key) !== cell)
+      (isAnswered && !existsSync(map)) ||
+      lines.size !== written.size ||
+      [...lines].some(([key, cell]) => written.get(key) !== cell)
     const unread = `${map}.unread`
     if (changed) {
       if (reload) {
@@ -314,8 +342,14 @@ function writeMap(map: string, lines: ReadonlyMap<string, string>): void {
   const part = `${map}.part`
   rmSync(part, { force: true })
   const file = openSync(part, 'wx', 0o644)
-  const heading = '# Written by `tollgate cells map`: what a request is known by, and the cell that has it.'
-  writeFileSync(file, [heading, ...[...lines].sort().map(line => line.join(' ')), ''].join('\n'))
+  writeFileSync(
+    file,
+    [
+      `${heading}: what a request is known by, and the cell that has it.`,
+      ...[...lines].sort().map(line => line.join(' ')),
+      '',
+    ].join('\n'),
+  )
   fsyncSync(file)
   closeSync(file)
   renameSync(part, map)

@@ -1,8 +1,6 @@
 // What live mode refuses, each by name: a table, because each row was once somebody's accident.
 
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { serversOf } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
@@ -59,17 +57,23 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       metricsToken !== undefined && bitsOfChance(metricsToken) < tokenBits,
       'MODE=live: METRICS_TOKEN_FILE holds a token that is too weak: it must hold 128 bits of chance (openssl rand -hex 24).',
     ),
-  ({ setting }) =>
+  ({ setting, options }) =>
     secretFiles
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
       .concat(filesOfUrls(setting).filter(([name]) => name.startsWith('sslkey ')))
+      .concat(preloaded(options).filter(([name]) => name.startsWith('--env')))
       .filter(([, path]) => othersMayRead(path))
       .map(([name, path]) => `MODE=live: ${name} names ${path}, which others may read: set its mode to 0600.`),
   ({ setting, options }) =>
     [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles]
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
-      .concat(filesOfUrls(setting), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
+      .concat(filesOfUrls(setting), preloaded(options))
       .flatMap(([name, path]) => refusedOf(name, path, whoMayPut(path))),
+  ({ setting }) => {
+    // What stands there Node runs in the place of the program, and has made the folder by now.
+    const folder = setting('NODE_COMPILE_CACHE')
+    return folder === undefined ? [] : refusedOf('NODE_COMPILE_CACHE', folder, whoMayPlace(folder, { strict: false }))
+  },
   ({ options }) =>
     packagesOf(options).map(
       ([name, what]) =>
@@ -123,10 +127,11 @@ const plainFiles = [
 /** The files that decide with whom the connections to databases speak. */
 const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
   ['DATABASE_URL', 'REPORTING_DATABASE_URL'].flatMap(place =>
-    ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
-      const path = URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.get(name)
-      return path ? [[`${name} of ${place}`, path]] : []
-    }),
+    ['sslrootcert', 'sslcert', 'sslkey'].flatMap(name =>
+      (URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.getAll(name) ?? []) // the last one counts
+        .filter(path => path !== '')
+        .map((path): [string, string] => [`${name} of ${place}`, path]),
+    ),
   )
 
 /** As Node reads NODE_OPTIONS: a space ends an option, but for those between quotation marks, where a backslash takes the next sign as it is. */
@@ -137,11 +142,6 @@ export const nodeOptionsIn = (text: string): string[] =>
 
 /** Where Node looks for packages that it does not find beside the program, and OpenSSL, at each connection anew, for whom to believe. */
 const foldersOf = (list = ''): string[] => list.split(':').filter(path => path !== '')
-
-/** What Node runs in the place of the program. Beside the program, where `bin/tollgate` has it, it is as safe as the program. */
-const compiled = (folder: string | undefined): [string, string][] =>
-  folder === undefined || resolve(folder).startsWith(program) ? [] : [['NODE_COMPILE_CACHE', folder]]
-const program = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The files that Node runs before the gateway, or takes settings from, by their option. */
 const preloaded = (options: readonly string[]): [string, string][] =>

@@ -7,7 +7,15 @@ import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { inTransaction, writingPool } from '../platform/database/connect.ts'
 import { markRunning } from '../platform/database/running.ts'
-import { endingSignals, errorText, onDefect, outliveReaders, refuseInspected, refuseInspector } from '../platform/errors.ts'
+import {
+  endingSignals,
+  errorText,
+  OperatorError,
+  onDefect,
+  outliveReaders,
+  refuseInspected,
+  refuseInspector,
+} from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import type { DemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
@@ -23,6 +31,10 @@ const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 outliveReaders()
 refuseInspector()
 try {
+  if (!cluster.isPrimary && !process.connected)
+    throw new OperatorError(
+      'NODE_UNIQUE_ID is set, by which Node takes this process for a worker of another: start it without. WORKERS says how many processes there are.',
+    )
   await (cluster.isPrimary ? main() : (await import('./workers.ts')).startWorkers.worker(projectFolder))
 } catch (error) {
   process.stderr.write(`Tollgate cannot start.\n${errorText(error)}\n`)

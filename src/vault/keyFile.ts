@@ -1,7 +1,18 @@
 // The file of a key: one key a line in hex, the one that is written with first. It is replaced whole and only when the new one is on disk, so that whoever is
 // killed in between leaves the old file or the new one.
 
-import { closeSync, existsSync, fchownSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fchownSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type Keys, makeKeys, parseKeys, readKeyFile } from './keys.ts'
 
@@ -16,9 +27,10 @@ export const keyLine = (kind: KeyKind, key: Buffer): KeyLine => ({
   hex: key.toString('hex'),
 })
 
-/** `like`: whose owner and group it gets; absent: those of the file that it replaces. */
+/** `like`: whose owner and group it gets; absent: those of the file that it replaces. A link stays one: others copy and mount what it leads to. */
 export function writeKeyLines(path: string, lines: readonly KeyLine[], like = path): void {
-  const made = draftFile(path)
+  const place = existsSync(path) ? realpathSync(path) : path
+  const made = draftFile(place)
   rmSync(made, { force: true }) // of one that was killed
   const file = openSync(made, 'wx', 0o600)
   writeSync(file, lines.map(({ hex }) => `${hex}\n`).join(''))
@@ -26,7 +38,7 @@ export function writeKeyLines(path: string, lines: readonly KeyLine[], like = pa
   fchownSync(file, uid, gid) // the file that was made here, whatever stands under its name by now
   fsyncSync(file)
   closeSync(file)
-  renameSync(made, path)
+  renameSync(made, place)
 }
 
 const draftFile = (path: string): string => `${path}.new`

@@ -2,9 +2,10 @@
 // for the form. A shop's page takes no modules: what its integrity covers is one file. No bundler: modules give each other names, and no name twice.
 
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { cacheFolder } from '../../platform/cacheFolder.ts'
 
 export type BuiltFile = {
   readonly name: string
@@ -94,26 +95,27 @@ const plain = (source: string): string =>
     .map(line => `${line}\n`)
     .join('')
 
-const cache = new URL('../../../node_modules/.cache/scripts/', import.meta.url)
-
-/** Done once for all starts: it takes longer than many a module takes to load. Where the folder cannot be written it is done each time. */
+/** Done once for all starts: it takes longer than many a module takes to load. */
 function withoutTypes(source: string): string {
-  const path = fileURLToPath(new URL(createHash('sha256').update(process.version).update(source).digest('hex'), cache))
+  const cache = cacheFolder('scripts')
+  if (cache === undefined) return stripped(source)
+  const path = join(cache, createHash('sha256').update(process.version).update(source).digest('hex'))
   try {
     return readFileSync(path, 'utf8')
   } catch {
     // The first time.
   }
-  const text = quietly(() => stripTypeScriptTypes(source))
+  const text = stripped(source)
   try {
-    mkdirSync(cache, { recursive: true })
     writeFileSync(`${path}.${process.pid}`, text)
     renameSync(`${path}.${process.pid}`, path)
   } catch {
-    // A folder that is read only.
+    // A disk that is full.
   }
   return text
 }
+
+const stripped = (source: string): string => quietly(() => stripTypeScriptTypes(source))
 
 /** Node says of this function that it may change; whoever runs a gateway cannot do anything about it. */
 function quietly<Value>(act: () => Value): Value {

@@ -171,7 +171,7 @@ const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg
   set session characteristics as transaction isolation level read committed;
   set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
   set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off; set quote_all_identifiers = off;
-  set gin_fuzzy_search_limit = 0;
+  set gin_fuzzy_search_limit = 0; set extra_float_digits = 1;
   select pg_catalog.set_config('synchronous_commit', 'on', false)
    where pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off'::pg_catalog.text;
   select pg_catalog.set_config('session_replication_role', 'origin', false)
