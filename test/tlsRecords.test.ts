@@ -2,17 +2,18 @@
 // are taken and no more, from callers and from servers that are called, and each waits for a turn of its own.
 
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Duplex } from 'node:stream'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { connect as connectTls, TLSSocket } from 'node:tls'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { spokenTls } from '../src/platform/tls.ts'
@@ -20,7 +21,7 @@ import { byRecords, emptyBytesMost, emptyRecordsMost, rawOf } from '../src/platf
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { ended } from './support/ended.ts'
 import { eventually, testGateway } from './support/gateway.ts'
-import { type RecordSealer, recordSealer } from './support/sealedRecords.ts'
+import { olderSealer, type RecordSealer, recordSealer } from './support/sealedRecords.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-records-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -309,6 +310,49 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     padding = emptyBytesMost / 2
     assert.deepEqual(await ask(), { status: 200, body: 'ok' })
     padding = emptyBytesMost - bytesOfRenewal // the handshake has some too
+    await assert.rejects(ask(), /no answer/)
+  })
+  it('of a server of TLS 1.2 none asks for another handshake', async () => {
+    // What stands before the answer, sealed as the server would.
+    let before: (seal: (type: number, content: Buffer) => Buffer) => Buffer[] = () => []
+    const older = {
+      ...secure,
+      maxVersion: 'TLSv1.2',
+      ciphers: 'ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256',
+    } as const
+    const server = createTcpServer(raw => {
+      let random: Buffer | undefined
+      let isOurs = false
+      const line = new Duplex({
+        read() {},
+        write(bytes: Buffer, _, done) {
+          random ??= Buffer.from(bytes.subarray(11, 43)) // its first words are its hello
+          if (!isOurs) raw.write(bytes)
+          done()
+        },
+      })
+      raw.on('error', () => {}).on('data', bytes => line.push(bytes))
+      raw.on('close', () => line.destroy())
+      const tls = new TLSSocket(line, { isServer: true, ...older, secureOptions: constants.SSL_OP_NO_TICKET })
+      let keylog: Buffer | undefined
+      tls
+        .on('error', () => {})
+        .on('keylog', text => {
+          keylog = text
+        })
+      tls.once('data', () => {
+        isOurs = true
+        const seal = olderSealer(keylog!, random!, 1) // the end of its handshake was the first
+        const answer = seal.bind(undefined, 23)
+        raw.write(Buffer.concat([...before(seal), answer(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))]))
+      })
+    }).listen(0, '127.0.0.1')
+    after(() => server.close())
+    await once(server, 'listening')
+    const url = `https://localhost:${(server.address() as AddressInfo).port}/`
+    const ask = () => httpTransport({ method: 'GET', url, tls: { ca: secure.cert } }, AbortSignal.timeout(20_000))
+    assert.deepEqual(await ask(), { status: 200, body: 'ok' })
+    before = seal => [seal(22, Buffer.alloc(4))]
     await assert.rejects(ask(), /no answer/)
   })
   it('chains of certificates are as long as honest ones, and longer where a certificate of ours is asked for', async () => {

@@ -20,6 +20,10 @@ const emptyBytesOfAsking = 4 * emptyBytesMost
 const recordsOfTurn = 4
 
 const headerBytes = 5
+/** Kinds of records, as their first byte says. */
+const kinds = { changeCipherSpec: 20, handshake: 22 } as const
+/** In TLS 1.2 the end of a handshake is the one message of it that is sealed: 40 bytes with what seals it. */
+const finishedMost = 256
 const nothing = Buffer.alloc(0)
 /** What TLS does not know of itself when it stands on a stream. */
 const ends = ['remoteAddress', 'remotePort', 'remoteFamily', 'localAddress', 'localPort'] as const
@@ -66,8 +70,10 @@ export class RecordStream extends Duplex {
   #tls: TLSSocket | undefined
   /** What has come and was not given yet. */
   #come: Buffer = nothing
-  /** Of the record under way: bytes of its header that were seen, those that are still to come behind it, and all that was given. */
+  /** Of the record under way: bytes of its header that were seen, what kind it is, its length, the bytes that are still to come, and all that was given. */
   #header = 0
+  #kind = 0
+  #length = 0
   #rest = 0
   #given = 0
   /** Bytes that came out of the records before it. */
@@ -75,6 +81,8 @@ export class RecordStream extends Duplex {
   #empty = 0
   #emptyBytes = 0
   #isHandshake = true
+  #isSealed = false
+  #isFinished = false
   #isDue = false
   #holds = 0
   #isEnded = false
@@ -184,7 +192,7 @@ export class RecordStream extends Duplex {
       if (this.#isHandshake && this.#restOfOwner?.waits(this.#goOn)) return
       const length = this.#measure()
       this.#given += length
-      if (this.#isHandshake && this.#emptyBytes + this.#given > this.#bytesMost) {
+      if ((this.#isHandshake && this.#emptyBytes + this.#given > this.#bytesMost) || this.#beginsAnew()) {
         this.#end()
         return
       }
@@ -202,6 +210,8 @@ export class RecordStream extends Duplex {
       }
       if (this.#header < headerBytes || this.#rest > 0) break
       this.#header = 0
+      if (this.#kind === kinds.changeCipherSpec) this.#isSealed = true
+      else if (this.#kind === kinds.handshake && this.#isSealed) this.#isFinished = true
       records++
       if (this.#isEmpty()) break
     }
@@ -213,12 +223,22 @@ export class RecordStream extends Duplex {
     let at = 0
     for (; this.#header < headerBytes && at < this.#come.length; this.#header++) {
       const byte = this.#come[at++]!
-      if (this.#header >= headerBytes - 2) this.#rest = (this.#rest << 8) | byte
+      if (this.#header === 0) this.#kind = byte
+      if (this.#header >= headerBytes - 2) this.#length = this.#rest = (this.#rest << 8) | byte
     }
     if (this.#header < headerBytes) return at
     const more = Math.min(this.#rest, this.#come.length - at)
     this.#rest -= more
     return at + more
+  }
+
+  /**
+   * A server of TLS 1.2 may ask for another handshake, four thousand times in a record. OpenSSL refuses each by a record of its own, which takes a second; so no
+   * handshake is read behind the one that stands, nor behind its end in one record with it.
+   */
+  #beginsAnew(): boolean {
+    if (!this.#isSealed || this.#kind !== kinds.handshake || this.#header < headerBytes) return false
+    return (this.#isFinished || this.#length > finishedMost) && this.#tls?.getProtocol() === 'TLSv1.2'
   }
 
   /** Counts a record of which nothing has come out. */

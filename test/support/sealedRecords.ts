@@ -54,3 +54,33 @@ function expand(secret: Buffer, label: string, length: number): Buffer {
   const asked = Buffer.concat([Buffer.of(0, length, name.length), name, Buffer.of(0, 1)])
   return createHmac('sha384', secret).update(asked).digest().subarray(0, length)
 }
+
+/** Of a server of TLS 1.2 with AES-128-GCM (RFC 5246, RFC 5288): its secret as Node tells it as keylog, and its random number as its hello has it. `said`: how many records it has sealed. */
+export function olderSealer(keylog: Buffer, serverRandom: Buffer, said: number): (type: number, content: Buffer) => Buffer {
+  const [label, clientRandom, master] = keylog.toString('latin1').trim().split(' ')
+  assert.equal(label, 'CLIENT_RANDOM')
+  const keys = olderExpand(Buffer.from(master!, 'hex'), Buffer.concat([serverRandom, Buffer.from(clientRandom!, 'hex')]), 40)
+  return (type, content) => {
+    const number = Buffer.alloc(8)
+    number.writeBigUInt64BE(BigInt(said++))
+    const about = Buffer.concat([number, Buffer.of(type, 3, 3, content.length >> 8, content.length & 255)])
+    const cipher = createCipheriv('aes-128-gcm', keys.subarray(16, 32), Buffer.concat([keys.subarray(36, 40), number]))
+    cipher.setAAD(about)
+    const sealed = Buffer.concat([number, cipher.update(content), cipher.final(), cipher.getAuthTag()])
+    return Buffer.concat([Buffer.of(type, 3, 3, sealed.length >> 8, sealed.length & 255), sealed])
+  }
+}
+
+/** The PRF of TLS 1.2 for keys. */
+function olderExpand(secret: Buffer, seed: Buffer, length: number): Buffer {
+  const [given, keyed] = [
+    Buffer.concat([Buffer.from('key expansion'), seed]),
+    (data: Buffer) => createHmac('sha256', secret).update(data).digest(),
+  ]
+  let [step, made] = [given, Buffer.alloc(0)]
+  while (made.length < length) {
+    step = keyed(step)
+    made = Buffer.concat([made, keyed(Buffer.concat([step, given]))])
+  }
+  return made.subarray(0, length)
+}
