@@ -161,6 +161,12 @@ describe('turns of all', () => {
     for (const each of ends) each()
     await Promise.all(again)
     assert.deepEqual(order.slice(-2), ['much again', 'little again'])
+    // Who has used no more than the floor comes in his order.
+    const ofRush: string[] = []
+    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, floor: 2 })
+    const names = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b', 'd']
+    await Promise.all(names.map((name, at) => rush(name, async () => void ofRush.push(`${name}${at}`))))
+    assert.deepEqual(ofRush, ['a0', 'a1', 'a2', 'b5', 'c6', 'b7', 'd8', 'a3', 'a4'])
     const late = leastFirst(systemClock, 0.2, 1)
     let finish = () => {}
     const first = late('a', () => new Promise<void>(resolve => (finish = resolve)))
@@ -675,7 +681,7 @@ describe('closing', () => {
   })
 })
 
-it('a pool of many gives its connections to whoever has used them least, by statement and by transaction', async () => {
+it('a pool of many gives its connections in their order, by statement and by transaction, and to a crowd last', async () => {
   const begun: string[] = []
   const ends: (() => void)[] = []
   const released: unknown[] = []
@@ -690,36 +696,39 @@ it('a pool of many gives its connections to whoever has used them least, by stat
       return { release: (error: unknown) => void released.push(error) }
     },
   }
-  let elapsed = 0
-  const pool = fairPool(fake as unknown as pg.Pool, { ...systemClock, elapsed: () => elapsed }, 60, 2)
-  const ask = (whom: string, name: string) => askedBy(whom, () => pool.query(name)) as unknown as Promise<string>
+  const pool = fairPool(fake as unknown as pg.Pool, systemClock, 60, 2)
+  const ask = (name: string) => askedBy('one', () => pool.query(name)) as unknown as Promise<string>
   const settled = () => new Promise(resolve => setImmediate(resolve))
-  const crowd = Array.from({ length: 6 }, (_, at) => ask('crowd', `crowd ${at}`))
-  await settled()
-  assert.deepEqual(begun, ['crowd 0', 'crowd 1'])
+  const first = ['a', 'b', 'c', 'd'].map(ask)
   const transaction = askedBy('other', () => pool.connect())
-  const other = ask('third', 'third')
-  elapsed += 10
-  ends[0]!()
-  const client = await transaction
-  assert.equal(begun.length, 2, 'the transaction has the turn')
-  ends[1]!()
+  const later = ['e', 'f', 'g', 'h'].map(ask)
   await settled()
-  assert.deepEqual(begun.slice(2), ['third'])
+  assert.deepEqual(begun, ['a', 'b'])
+  for (const end of [0, 1, 2]) {
+    ends[end]!()
+    await settled()
+  }
+  const client = await transaction
+  assert.deepEqual(begun, ['a', 'b', 'c', 'd'], 'the transaction has the turn')
+  ends[3]!()
+  await settled()
+  assert.deepEqual(begun.slice(4), ['e'])
   client.release(true)
   client.release()
   await settled()
-  assert.deepEqual([released, begun.slice(3)], [[true, undefined], ['crowd 2']], 'a turn is given back once')
+  assert.deepEqual([released, begun.slice(5)], [[true, undefined], ['f']], 'a turn is given back once')
   isDown = true
   const refused = askedBy('other', () => pool.connect())
-  ends[2]!()
-  await assert.rejects(refused, /no connection/)
-  for (let at = 3; at < ends.length; at++) {
-    ends[at]!()
+  for (const end of [4, 5]) {
+    ends[end]!()
     await settled()
   }
+  ends[6]!()
+  await assert.rejects(refused, /no connection/)
+  await settled()
+  ends[7]!()
   assert.deepEqual(
-    await Promise.all([...crowd, other]),
-    [...crowd.keys()].map(at => `rows of crowd ${at}`).concat('rows of third'),
+    await Promise.all([...first, ...later]),
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(name => `rows of ${name}`),
   )
 })

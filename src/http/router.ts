@@ -3,7 +3,7 @@
 
 import { notBuilt } from '../contract/notBuilt.ts'
 import { askedBy } from '../platform/database/fairPool.ts'
-import { leastFirst, type Turns } from '../platform/database/turns.ts'
+import { leastFirst, type Turns, type UseCount } from '../platform/database/turns.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
@@ -32,7 +32,7 @@ export type Route = {
   readonly usesUp?: true
   /** What it takes before its caller is known: as much as so many others, which share the turns of their network. */
   readonly cost?: number
-  /** A page for which the database alone is asked, by strangers too: a few are made at a time, next that of the network which has used least of late. */
+  /** It takes long to make, and anybody may ask for it: a few are made at a time, and those of a network that has had many wait for all others. */
   readonly inTurn?: true
   readonly answer: RequestFunction
 }
@@ -50,7 +50,7 @@ type Segment = { readonly word: string } | { readonly name: string; readonly res
 type RoutePath = { readonly path: string; readonly segments: readonly Segment[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
-  const limits = { underWay: countUnderWay(), inTurn: leastFirst(parts.clock, pageSeconds, pagesAtOnce) }
+  const limits = { underWay: countUnderWay(), inTurn: leastFirst(parts.clock, pageSeconds, pagesAtOnce, byPage) }
   const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
@@ -123,9 +123,9 @@ function answerOf(
 
 type Limits = { readonly underWay: UnderWay; readonly inTurn: Turns }
 
-/** Twice as many as there are connections for them: one is worked on while another one's statement is under way. */
 const pagesAtOnce = 8
-const pageSeconds = 10
+const pageSeconds = 30
+const byPage: UseCount = { cost: () => 1, floor: 16 }
 
 const nothing: PathValues = {}
 

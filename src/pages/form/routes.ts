@@ -14,12 +14,12 @@ import { findScript } from './store.ts'
 
 export function formRoutes(parts: PageParts): Route[] {
   return [
-    { method: 'GET', path: '/v1/paymentWidgets.js', callers: 'anyone', cors: true, inTurn: true, answer: widgetScript(parts) },
-    { method: 'GET', path: '/v1/form/{checkout}', callers: 'browser', inTurn: true, answer: formFrame(parts) },
-    { method: 'GET', path: '/v1/static/{build}/{name}', callers: 'anyone', cors: true, inTurn: true, answer: script(parts) },
+    { method: 'GET', path: '/v1/paymentWidgets.js', callers: 'anyone', cors: true, answer: widgetScript(parts) },
+    { method: 'GET', path: '/v1/form/{checkout}', callers: 'browser', answer: formFrame(parts) },
+    { method: 'GET', path: '/v1/static/{build}/{name}', callers: 'anyone', cors: true, answer: script(parts) },
     { method: 'GET', path: '/v1/static/{build}/img/{name}', callers: 'anyone', cors: true, answer: brandImage },
-    { method: 'GET', path: '/pay/{checkout}', callers: 'browser', inTurn: true, answer: payPage(parts) },
-    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', inTurn: true, answer: linkPage(parts) },
+    { method: 'GET', path: '/pay/{checkout}', callers: 'browser', answer: payPage(parts) },
+    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', answer: linkPage(parts) },
   ]
 }
 

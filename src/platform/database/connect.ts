@@ -318,7 +318,7 @@ export const forShoppers = (database: Database, clock: Clock): Database => ({
   ...database,
   work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
 })
-const pageSeconds = 10
+const pageSeconds = 30
 
 /** The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. */
 export const forOffice = (database: Database): Database => ({

@@ -1,18 +1,21 @@
-// A pool for whoever comes by himself: of its connections comes next who has used them least of late, and not who came first.
+// A pool for whoever comes by himself: a crowd of one network waits for everybody else, and all others come in their order.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { leastFirst } from './turns.ts'
+import { leastFirst, type UseCount } from './turns.ts'
 
 const asking = new AsyncLocalStorage<string>()
 
 /** All that the work asks of such a pool is asked for them. */
 export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run(whom, work)
 
+/** A shopper's payment takes some forty statements, with all its pages, and some shoppers share an address; how long one takes says more of everybody than of him. */
+const byStatement: UseCount = { cost: () => 1, floor: 1024 }
+
 /** `most` of its connections at a time, each statement and each transaction in its turn. */
 export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, most: number): pg.Pool {
-  const turns = leastFirst(clock, patienceSeconds, most)
+  const turns = leastFirst(clock, patienceSeconds, most, byStatement)
   const inTurn = <Value>(work: () => Promise<Value>) => turns(asking.getStore() ?? '', work)
   const connect = () =>
     new Promise<pg.PoolClient>((given, refused) => {

@@ -39,48 +39,69 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
   }
 }
 
+/** How what each has used is counted. `cost`: of one piece of work that took so long; `floor`: who has used no more than this is as good as who has used nothing. */
+export type UseCount = { cost(milliseconds: number): number; readonly floor: number }
+
+const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0 }
+
 /**
  * `most` at a time of all together; next comes who has used least of late, so that whoever asks for little waits for one that is under way, and not for all who came
- * before. Throws WriteTimeout when the turn did not come in time.
+ * before. Of several who have used as little comes next who came first: a rush of many who each ask for some things is served in its order. Throws WriteTimeout when
+ * the turn did not come in time.
  */
-export function leastFirst(clock: Clock, patienceSeconds: number, most: number): Turns {
-  type Waiting = { come(): void }
-  const lines = new Map<string, Set<Waiting>>()
+export function leastFirst(clock: Clock, patienceSeconds: number, most: number, { cost, floor }: UseCount = byTime): Turns {
+  type Waiting = { readonly key: string; come(): void }
+  /** Who has used no more than the floor when his turn comes, in the order in which they came; all others in lines of their own. */
+  const light = new Set<Waiting>()
+  const heavy = new Map<string, Set<Waiting>>()
   const used = new Map<string, number>()
   let running = 0
   let halvedAt = clock.elapsed()
   const halve = () => {
     for (; clock.elapsed() - halvedAt >= halfLifeMilliseconds && used.size > 0; halvedAt += halfLifeMilliseconds)
-      for (const [key, milliseconds] of used) milliseconds < 1 ? used.delete(key) : used.set(key, milliseconds / 2)
+      for (const [key, much] of used) much < 1 ? used.delete(key) : used.set(key, much / 2)
     if (used.size === 0) halvedAt = clock.elapsed()
   }
   const usedBy = (key: string) => used.get(key) ?? 0
-  const leave = (key: string, one: Waiting) => {
-    const line = lines.get(key)!
-    line.delete(one)
-    if (line.size === 0) lines.delete(key)
+  const leave = (one: Waiting) => {
+    const line = heavy.get(one.key)
+    light.delete(one)
+    line?.delete(one)
+    if (line?.size === 0) heavy.delete(one.key)
+  }
+  const firstOf = (line: ReadonlySet<Waiting>): Waiting | undefined => line.values().next().value
+  const first = (): Waiting | undefined => {
+    for (let one = firstOf(light); one; one = firstOf(light)) {
+      if (usedBy(one.key) <= floor) return one
+      light.delete(one)
+      heavy.set(one.key, (heavy.get(one.key) ?? new Set()).add(one))
+    }
+    const keys = [...heavy.keys()]
+    return keys.length === 0
+      ? undefined
+      : firstOf(heavy.get(keys.reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one)))!)
   }
   const next = () => {
-    if (lines.size === 0) return
-    const key = [...lines.keys()].reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one))
-    const [first] = lines.get(key)!
-    leave(key, first!)
+    const one = first()
+    if (!one) return
+    leave(one)
     running++
-    first!.come()
+    one.come()
   }
   const turn = (key: string) =>
     new Promise<void>((resolve, reject) => {
       const timer = clock.after(patienceSeconds * 1000, () => {
-        leave(key, one)
+        leave(one)
         reject(new WriteTimeout('others have not ended in time'))
       })
       const one: Waiting = {
+        key,
         come() {
           timer.cancel()
           resolve()
         },
       }
-      lines.set(key, (lines.get(key) ?? new Set()).add(one))
+      light.add(one)
     })
   return async (key, work) => {
     halve()
@@ -90,7 +111,7 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number):
     try {
       return await work()
     } finally {
-      used.set(key, (used.get(key) ?? 0) + clock.elapsed() - began)
+      used.set(key, (used.get(key) ?? 0) + cost(clock.elapsed() - began))
       running--
       next()
     }
