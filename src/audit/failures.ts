@@ -156,11 +156,14 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     },
     async writeLate() {
       while (late.size > 0) {
-        const some = [...late.values()].slice(0, batchMax)
-        await store(some)
-        // More may have come meanwhile.
-        for (const { failures, ...one } of some) addTo(late, { ...one, failures: -failures })
-        for (const [key, { failures }] of late) if (failures === 0) late.delete(key)
+        const some = [...late].slice(0, batchMax)
+        for (const [key] of some) late.delete(key) // nobody else writes them, and more of them may come meanwhile
+        try {
+          await store(some.map(([, failure]) => failure))
+        } catch (error) {
+          for (const [, failure] of some) addTo(late, failure)
+          throw error
+        }
       }
     },
     async learn(now) {
@@ -223,9 +226,9 @@ export function startTelling(
 ): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
   const timer = recorder.clock.every(everyMilliseconds, () => {
-    running ??= Promise.all([failures.writeLate(), tellFailures(pool, recorder), failures.learn(recorder.clock.real())])
+    const work = [() => failures.writeLate(), () => tellFailures(pool, recorder), () => failures.learn(recorder.clock.real())]
+    running ??= Promise.all(work.map(one => one().catch(onError)))
       .then(() => {})
-      .catch(onError)
       .finally(() => (running = undefined))
   })
   return {

@@ -14,8 +14,9 @@ import type { HandshakeRest } from './handshakeRests.ts'
 export const emptyRecordsMost = 64
 /** Bytes of such records, those of the handshake above all; one more closes it. Chains of certificates have 3 to 8 KiB, and tickets some hundred bytes. */
 export const emptyBytesMost = 16 * 1024
-/** Whoever asks for a certificate of ours, as banks do, may list all those whom it trusts before it is shown one, and such lists are long. */
-const emptyBytesOfAsking = 4 * emptyBytesMost
+/** Whoever asks for a certificate may list all those whom it trusts before it is shown one, also where none of ours is meant: those of a browser are 12 KiB, and those of banks longer. */
+export const emptyBytesOfCalls = 2 * emptyBytesMost
+const emptyBytesOfAsking = 2 * emptyBytesOfCalls
 /** Of one connection in one turn of the event loop; after one that was empty it waits for the next. */
 const recordsOfTurn = 4
 
@@ -50,7 +51,12 @@ export function byRecords(server: Server, told: (socket: Socket) => void): Serve
 
 /** A connection over TLS that is read record by record. */
 export function connectByRecords(options: ConnectionOptions & NetConnectOpts & { readonly rest?: HandshakeRest }): TLSSocket {
-  const stream = new RecordStream(connect(options), options.cert ? emptyBytesOfAsking : emptyBytesMost, undefined, options.rest)
+  const stream = new RecordStream(
+    connect(options),
+    options.cert ? emptyBytesOfAsking : emptyBytesOfCalls,
+    undefined,
+    options.rest,
+  )
   const tls = connectTls({ ...options, socket: stream })
   stream.allowHalfOpen = true
   stream.carries(tls)

@@ -67,7 +67,8 @@ const inOurSchema = `
       from relations c join pg_index i on i.indrelid = c.oid join pg_class n on n.oid = i.indexrelid
     union all
     select 'trigger', c.name, t.tgname::text, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text
-      from relations c join pg_trigger t on t.tgrelid = c.oid where not t.tgisinternal
+      from relations c join pg_trigger t on t.tgrelid = c.oid
+     where not t.tgisinternal and pg_get_triggerdef(t.oid) is not null -- else it was dropped since we began to look: that function sees what is there now
     union all
     select 'check', c.name, coalesce(o.conname::text, t.tgname::text),
            string_agg(t.tgfoid::regproc::text || ' ' || t.tgtype::text || ' ' || t.tgenabled::text, ', ' order by t.tgfoid::regproc::text)

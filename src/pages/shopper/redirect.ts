@@ -256,8 +256,8 @@ const page = (parts: PageParts) =>
         ? toShop(state.payment)
         : redirectAnswer(passOn(parts, `${request.publicUrl}/r/${token}`, request))
     }
-    // Nobody begins anew what only leads to the shop. Where that is the first step, the first to come is the one who paid.
-    const waits = state.kind === 'step' && (state.held.hop.kind !== 'shop' || redirected.sessionHash === null)
+    // Nobody begins anew what only leads to the shop. The first to come is the one who paid, also where it has ended before he comes.
+    const waits = redirected.sessionHash === null || (state.kind === 'step' && state.held.hop.kind !== 'shop')
     if (!waits && state.kind !== 'work' && wayBack(parts, request, found, state.payment) === undefined)
       return wrongSession(parts, request, found, state.payment)
     const cookies = await session(parts, request, found)
