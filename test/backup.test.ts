@@ -115,12 +115,17 @@ it('a moment between two payments has the one and not the other, and the books a
   assert.match(readdirSync(other).join(), /^base-\w+\.unfinished$/)
   const refused = await restore(emptyFolder('none'), other)
   assert.match(refused.out, /is no backup, or one that was broken off/)
+  writeFileSync(join(folder, 'postgres/pg_hba.conf'), 'local all all trust\n') // an operator's own, in the place of ours
   const again = await commandLine({ DATA_DIR: folder }, 'backup', other)
   assert.equal(again.code, 0, again.out)
   assert.match(readdirSync(other).join(), /^base-\w+$/)
   await gateway.stop()
   // It has a history of its own by now, and no archive.
-  assert.equal((await restore(join(root, 'none'), other)).code, 0)
+  const ofOther = await restore(join(root, 'none'), other)
+  assert.equal(ofOther.code, 0, ofOther.out)
+  const next = await startProcess({ DATA_DIR: join(root, 'none') })
+  assert.equal(await readAt(next, a), 200)
+  await next.stop()
 })
 
 it('without a moment all that was written is there', async () => {

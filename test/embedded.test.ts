@@ -24,13 +24,21 @@ import {
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import pg from 'pg'
+import { systemClock } from '../src/platform/clock.ts'
 import { chooseAccount, start } from '../src/platform/database/embedded/account.ts'
 import { binariesIn, findBinaries } from '../src/platform/database/embedded/binaries.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
-import { claimFolder, claimWhenSilent, FolderError, silentMs } from '../src/platform/database/folder.ts'
+import {
+  claimFolder,
+  claimForCommand,
+  claimWhenSilent,
+  type FolderClaim,
+  FolderError,
+  silentMs,
+} from '../src/platform/database/folder.ts'
 import { isSameProcess, markRunning, processIdentity, processPlace } from '../src/platform/database/running.ts'
 import { project } from './support/process.ts'
 
@@ -390,8 +398,11 @@ test('a database that no gateway made, and a server that none started, are left 
   await once(server, 'exit')
   writeFileSync(doors, ofAnother)
   await isRefused('was made by no gateway')
-  writeFileSync(doors, ofGateway)
+  writeFileSync(doors, `# ${ofGateway}`)
+  await isRefused('put the line "# Written by Tollgate:" into that file')
+  writeFileSync(doors, `${ofAnother}# Written by Tollgate:`)
   await withDatabase(dataDir, async db => assert.equal(db.created, false))
+  assert.equal(readFileSync(doors, 'utf8'), ofGateway)
 })
 
 test('a server whose files are of another version is not stopped', async () => {
@@ -509,26 +520,23 @@ const touched = (lock: string, before: number) => utimesSync(lock, new Date(), n
 const elsewhere = [String(process.pid), processIdentity(process.pid)!, 'another-boot pid:[4026532999]'] as const
 const onlyLinux = { skip: process.platform !== 'linux' && 'only Linux has PID namespaces' }
 
-test('a holder that cannot be seen from here lives until it is silent, and a refusal changes nothing', onlyLinux, () => {
+test('a holder that cannot be seen from here lives by one look at it, and a refusal changes nothing', onlyLinux, () => {
   const dataDir = join(root, 'elsewhere')
   const boot = processIdentity(process.pid)!.split('/')[0]
   for (const place of ['another-boot pid:[4026532999]', `${boot} pid:[4026532999]`, 'another-machine pid:[4026531836]']) {
     // Its pid and identity may be those of a process here, or of none.
     for (const identity of [elsewhere.slice(0, 2), ['4194305', `${boot}/1`]]) {
-      const lock = lockOf(dataDir, [...identity, place], silentMs - 5000)
-      const text = readFileSync(lock, 'utf8')
-      assert.throws(
-        () => claimFolder(dataDir),
-        hasMessage(dataDir, 'of another container or machine', `pid ${identity[0]} there`),
-      )
-      assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(dataDir)], [text, ['gateway.lock']])
-      touched(lock, silentMs + 1000) // file systems count time in steps
-      claimFolder(dataDir).release()
-      assert.deepEqual(readdirSync(dataDir), [])
+      for (const before of [0, silentMs + 60_000, -3_600_000]) {
+        const lock = lockOf(dataDir, [...identity, place], before)
+        const text = readFileSync(lock, 'utf8')
+        assert.throws(
+          () => claimFolder(dataDir),
+          hasMessage(dataDir, 'of another container or machine', `pid ${identity[0]} there`),
+        )
+        assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(dataDir)], [text, ['gateway.lock']])
+      }
     }
   }
-  touched(lockOf(dataDir, elsewhere, 0), -3_600_000) // a clock that was put back
-  assert.throws(() => claimFolder(dataDir), hasMessage('of another container or machine'))
 })
 
 test('what died with its machine, or at its place, is known to be dead at once', onlyLinux, () => {
@@ -545,9 +553,15 @@ test('what died with its machine, or at its place, is known to be dead at once',
     assert.ok(place.startsWith(readFileSync('/etc/machine-id', 'utf8').trim()), 'it is the same after a restart')
 })
 
-test('a holder shows that it lives, and never in the lock of another', async () => {
-  const [lost, held] = [join(root, 'lost'), join(root, 'shown')]
-  const claims = [claimFolder(lost), claimFolder(held)]
+test('a holder shows that it lives, and ends where the lock is another’s or gone: two never go on', async () => {
+  const [lost, gone, held] = [join(root, 'lost'), join(root, 'gone'), join(root, 'shown')]
+  const losers = [lost, gone].map(dataDir => runScript(claimAndTell(dataDir), 'pipe'))
+  const late = setTimeout(() => losers.map(loser => loser.kill('SIGKILL')), silentMs)
+  const told = losers.map(loser => loser.stderr!.toArray())
+  const ends = losers.map(loser => once(loser, 'exit'))
+  for (const loser of losers) assert.equal(await firstLine(loser), 'mine')
+  const claim = claimFolder(held)
+  rmSync(join(gone, 'gateway.lock'))
   const [theirs, ours] = [lockOf(lost, elsewhere, 3_600_000), join(held, 'gateway.lock')]
   const text = readFileSync(ours, 'utf8')
   touched(ours, 3_600_000)
@@ -556,29 +570,109 @@ test('a holder shows that it lives, and never in the lock of another', async () 
   assert.ok(statSync(ours).mtimeMs > Date.now() - silentMs)
   assert.equal(readFileSync(ours, 'utf8'), text)
   assert.ok(statSync(theirs).mtimeMs < Date.now() - 3_000_000)
-  for (const claim of claims) claim.release()
-  assert.deepEqual([readdirSync(held), readdirSync(lost)], [[], ['gateway.lock']])
+  assert.deepEqual(await Promise.all(ends), [
+    [null, 'SIGTERM'],
+    [null, 'SIGTERM'],
+  ])
+  clearTimeout(late)
+  for (const text of await Promise.all(told)) assert.match(String(text), /is another's by now, or gone: this process ends/)
+  claim.release()
+  assert.deepEqual(
+    [held, lost, gone].map(folder => readdirSync(folder)),
+    [[], ['gateway.lock'], []],
+  )
 })
 
-test('a start waits for the silence of a holder that cannot be seen, and no longer than it is silent', onlyLinux, async () => {
+/** → after how many milliseconds of waiting it was claimed, by a clock that goes on while one waits; `meanwhile` is told them. */
+async function claimedAfter(
+  t: TestContext,
+  claim: () => Promise<FolderClaim>,
+  meanwhile = (_waited: number) => {},
+): Promise<number> {
+  let waited = 0
+  const mocks = [
+    t.mock.method(systemClock, 'elapsed', () => waited),
+    t.mock.method(systemClock, 'sleep', async (milliseconds: number, signal?: AbortSignal) => {
+      signal?.throwIfAborted()
+      waited += milliseconds
+      if (waited > 60_000) throw new Error('it waits for ever')
+      meanwhile(waited)
+    }),
+  ]
+  try {
+    const claimed = await claim()
+    claimed.release()
+    return waited
+  } finally {
+    for (const { mock } of mocks) mock.restore()
+  }
+}
+
+test('who cannot be seen is dead when its lock was watched for long enough, whatever clock wrote it', onlyLinux, async t => {
   const dataDir = join(root, 'waited')
   const never = new AbortController().signal
-  const said: string[] = []
-  lockOf(dataDir, elsewhere, silentMs - 4000)
-  const claim = await claimWhenSilent(dataDir, text => said.push(text), never)
-  claim.release()
-  assert.equal(said.length, 1)
-  const lock = lockOf(dataDir, elsewhere, 3000)
-  const living = claimWhenSilent(dataDir, () => touched(lock, 0), never)
-  await assert.rejects(living, hasMessage('of another container or machine'))
+  let said: string[] = []
+  const starting = (signal = never) => claimWhenSilent(dataDir, text => said.push(text), signal)
+  const commanding = () => claimForCommand(dataDir, text => said.push(text))
+  for (const [before, start, command] of [
+    [silentMs + 60_000, 12_000, 12_000],
+    [silentMs - 5000, silentMs, undefined],
+    [-3_600_000, silentMs, silentMs],
+  ] as const) {
+    said = []
+    lockOf(dataDir, elsewhere, before)
+    assert.equal(await claimedAfter(t, starting), start)
+    assert.equal(said.length, 1)
+    assert.deepEqual(readdirSync(dataDir), [])
+    lockOf(dataDir, elsewhere, before)
+    if (command !== undefined) assert.equal(await claimedAfter(t, commanding), command)
+    else
+      await assert.rejects(
+        claimedAfter(t, commanding, () => assert.fail('it waits')),
+        hasMessage('of another container'),
+      )
+  }
+  // It looks old in the moment in which its clock was set; a sign of it in the last moment is one.
+  const another = `${[...elsewhere.slice(0, 2), 'a-third pid:[4026532999]'].join('\n')}\n`
+  for (const [before, last] of [
+    [silentMs + 60_000, 11_500],
+    [-3_600_000, silentMs - 500],
+  ] as const) {
+    for (const claim of [starting, commanding]) {
+      const lock = lockOf(dataDir, elsewhere, before)
+      for (const sign of [
+        () => touched(lock, before - 5000),
+        () => {
+          const { atime, mtime } = statSync(lock)
+          writeFileSync(lock, another)
+          utimesSync(lock, atime, mtime)
+        },
+      ]) {
+        const living = claimedAfter(t, claim, waited => waited === last && sign())
+        await assert.rejects(living, hasMessage('of another container or machine'))
+      }
+      assert.equal(readFileSync(lock, 'utf8'), another)
+    }
+  }
+  // Another that was replacing a dead one's lock died too, and is watched in its turn.
+  const lock = lockOf(dataDir, elsewhere, silentMs + 60_000)
+  writeFileSync(`${lock}.next`, another)
+  touched(`${lock}.next`, silentMs + 60_000)
+  assert.equal(await claimedAfter(t, starting), 24_000)
+  assert.deepEqual(readdirSync(dataDir), [])
+  lockOf(dataDir, elsewhere, 0)
   const ended = new AbortController()
   await assert.rejects(
-    claimWhenSilent(dataDir, () => ended.abort(), ended.signal),
+    claimedAfter(
+      t,
+      () => starting(ended.signal),
+      () => ended.abort(),
+    ),
     { name: 'AbortError' },
   )
   lockOf(dataDir, [String(process.pid), elsewhere[1], processPlace()], 0)
   await assert.rejects(
-    claimWhenSilent(dataDir, () => assert.fail('it waits'), never),
+    claimedAfter(t, starting, () => assert.fail('it waits')),
     hasMessage('in use by this process'),
   )
 })
@@ -696,12 +790,12 @@ function postmasterPid(dataDir: string): number {
 }
 
 /** Runs lines of a small script in a process of its own, with what this file tests imported. */
-function runScript(lines: string): ChildProcess {
+function runScript(lines: string, stderr: 'inherit' | 'pipe' = 'inherit'): ChildProcess {
   const imports = ['embedded', 'folder'].map(
     name => `await import('${new URL(`../src/platform/database/${name}.ts`, import.meta.url)}')`,
   )
   const script = `const { claimFolder, startEmbedded } = { ...${imports.join(', ...')} }\n${lines}`
-  return spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  return spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', stderr] })
 }
 
 /** Claims the folder and holds it until killed, or says why not. */

@@ -60,6 +60,8 @@ type EmbeddedOptions = {
   extras?: ServerExtras
   /** Of another major version than ours. */
   binaries?: Binaries
+  /** It is known that a gateway has made the files: what an operator has changed in them says nothing. */
+  isOurs?: boolean
   /** For tests only: nothing is forced to the disk. */
   fast?: boolean
 }
@@ -74,6 +76,7 @@ export async function startEmbedded({
   backupDir,
   extras,
   binaries = findBinaries(),
+  isOurs = false,
   fast = false,
 }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
@@ -81,7 +84,7 @@ export async function startEmbedded({
   refuseUnfinished(folder)
   const cluster = join(folder, 'postgres')
   const created = !existsSync(cluster)
-  if (!created) refuseForeign(cluster)
+  if (!created && !isOurs) refuseForeign(cluster)
   const account = chooseAccount(folder, cluster, binaries, { strict, user })
   if (!created) refuseOtherMajor(cluster, binaries.major)
   await stopOrphan(cluster, say)

@@ -31,27 +31,32 @@ export class FolderError extends OperatorError {}
 
 /** By a process that cannot be seen from here. */
 class HeldElsewhere extends FolderError {
-  readonly touchedAt: number
-  constructor(folder: string, { pid, touchedAt }: Holder) {
+  readonly holder: Sighting
+  constructor(folder: string, holder: Sighting) {
     super(
-      `The folder ${folder} is in use by another gateway, of another container or machine (pid ${pid} there). Stop that one first, or give this one its own ` +
+      `The folder ${folder} is in use by another gateway, of another container or machine (pid ${holder.pid} there). Stop that one first, or give this one its own ` +
         `DATA_DIR; if it died, start this one again when nobody has written to gateway.lock for ${silentMs / 1000} seconds.`,
     )
-    this.touchedAt = touchedAt
+    this.holder = holder
   }
 }
 
 /** So often a holder shows that it lives, and after so long a silence one that cannot be seen is dead. */
 const touchMs = 5_000
 export const silentMs = 30_000
+/** Where its lock looks as old as that, so long a silence is enough: the clock of the file system may have been set in this moment. */
+const watchedMs = 12_000
 
 export type FolderClaim = { release(): void }
 
-/** Makes DATA_DIR if it is missing (mode 0700) and takes it for this process. Throws FolderError when it cannot be ours. */
-export function claimFolder(dataDir: string): FolderClaim {
+/**
+ * Makes DATA_DIR if it is missing (mode 0700) and takes it for this process. Throws FolderError when it cannot be ours. Whoever loses it later ends: two must
+ * not work on the same files.
+ */
+export function claimFolder(dataDir: string, isSilent: IsSilent = () => false): FolderClaim {
   const folder = makeFolder(dataDir)
   const lock = join(folder, 'gateway.lock')
-  const holder = orNotWritable(folder, () => takeLock(lock))
+  const holder = orNotWritable(folder, () => takeLock(lock, isSilent))
   if (holder !== undefined) {
     if (!isHere(holder)) throw new HeldElsewhere(folder, holder)
     const who = holder.pid === process.pid ? `this process (pid ${holder.pid})` : `another gateway (pid ${holder.pid})`
@@ -59,7 +64,12 @@ export function claimFolder(dataDir: string): FolderClaim {
   }
   claimed.add(folder)
   const text = ownText()
-  const touching = systemClock.every(touchMs, () => touch(lock, text))
+  const touching = systemClock.every(touchMs, () => {
+    if (touch(lock, text)) return
+    touching.cancel()
+    process.stderr.write(`${lock} is another's by now, or gone: this process ends, as two must not work in ${folder}.\n`)
+    process.kill(process.pid, 'SIGTERM')
+  })
   return {
     release() {
       if (!claimed.delete(folder)) return
@@ -69,21 +79,30 @@ export function claimFolder(dataDir: string): FolderClaim {
   }
 }
 
-/**
- * As claimFolder, for a start: a container that was killed is often followed by the next one at once, which waits until the dead one's silence is long enough.
- * Who touches the lock meanwhile lives.
- */
-export async function claimWhenSilent(dataDir: string, say: (text: string) => void, signal: AbortSignal): Promise<FolderClaim> {
-  const until = systemClock.elapsed() + silentMs + touchMs
-  for (let seen: number | undefined; ; await systemClock.sleep(500, signal)) {
+/** As claimFolder, for a start: a container that was killed is often followed by the next one at once, which waits until the dead one's silence is long enough. */
+export const claimWhenSilent = (dataDir: string, say: (text: string) => void, signal: AbortSignal): Promise<FolderClaim> =>
+  claimWatching(dataDir, say, () => true, signal)
+
+/** As claimFolder, for a command: it waits for nobody who was seen alive a moment ago. */
+export const claimForCommand = (dataDir: string, say: (text: string) => void): Promise<FolderClaim> =>
+  claimWatching(dataDir, say, ({ age }) => age < 0 || age >= silentMs)
+
+/** Who touches the lock meanwhile lives. */
+async function claimWatching(
+  dataDir: string,
+  say: (text: string) => void,
+  isWorthIt: (holder: Sighting) => boolean,
+  signal?: AbortSignal,
+): Promise<FolderClaim> {
+  const isSilent = watching()
+  for (let first: Sighting | undefined; ; await systemClock.sleep(500, signal)) {
     try {
-      return claimFolder(dataDir)
+      return claimFolder(dataDir, isSilent)
     } catch (error) {
-      if (!(error instanceof HeldElsewhere) || error.touchedAt !== (seen ?? error.touchedAt) || systemClock.elapsed() > until)
-        throw error
-      if (seen === undefined)
+      if (!(error instanceof HeldElsewhere) || !(first ? isUntouched(first, error.holder) : isWorthIt(error.holder))) throw error
+      if (first === undefined)
         say(`Looking whether the gateway of another container or machine that had ${dataDir} still lives ...`)
-      seen = error.touchedAt
+      first = error.holder
     }
   }
 }
@@ -159,19 +178,35 @@ function ownName(): string {
 
 /** `place`: where the pid names it; '' of a release that did not write it. */
 type Holder = { pid: number; identity: string; place: string; text: string; touchedAt: number }
+/** `age`: of its last sign, by the clock of the file system that has the lock: those of two machines may be apart. Below 0 where that clock was put back. */
+type Sighting = Holder & { age: number }
 
 const isHere = ({ place }: Holder): boolean => place === '' || place === processPlace()
 
-/** `now` is the time of the file system that has the lock: clocks of two machines may be apart. When in doubt it lives. */
-const isAlive = (holder: Holder, now: number): boolean =>
-  isHere(holder) ? isSameProcess(holder.pid, holder.identity) : now - holder.touchedAt < silentMs
+const isUntouched = (before: Holder, now: Holder): boolean => before.text === now.text && before.touchedAt === now.touchedAt
+
+/** Whether who holds a lock and cannot be seen from here is dead. */
+type IsSilent = (lock: string, holder: Sighting) => boolean
+
+/** For who looks again and again: by its own clock, which nobody sets, a lock has stood untouched for long enough. When in doubt its holder lives. */
+export function watching(): IsSilent {
+  const watched = new Map<string, { holder: Sighting; since: number }>()
+  return (lock, holder) => {
+    const before = watched.get(lock)
+    const now = systemClock.elapsed()
+    if (before !== undefined && isUntouched(before.holder, holder))
+      return now - before.since >= (holder.age >= silentMs ? watchedMs : silentMs)
+    watched.set(lock, { holder, since: now })
+    return false
+  }
+}
 
 /**
  * Takes the lock for this process, or answers with the living holder. The lock appears with its content in one step (a
  * hard link to a file already written), and the lock of a dead holder is replaced only by whoever holds `<lock>.next`,
  * itself such a lock: of many starters at the same instant exactly one replaces it, the others then see a living holder.
  */
-export function takeLock(lock: string): Holder | undefined {
+export function takeLock(lock: string, isSilent: IsSilent): Sighting | undefined {
   const mine = `${lock}.${process.pid}-${randomUUID()}`
   writeFileSync(mine, ownText(), { flag: 'wx', mode: 0o644 }) // readable: another user must be able to see who holds it
   try {
@@ -179,14 +214,17 @@ export function takeLock(lock: string): Holder | undefined {
       if (linked(mine, lock)) return undefined
       const found = readHolder(lock)
       if (found === undefined) continue // released in this moment
-      if (isAlive(found, statSync(mine).mtimeMs)) return found
-      if (takeLock(`${lock}.next`) !== undefined) {
+      const seen = { ...found, age: statSync(mine).mtimeMs - found.touchedAt }
+      if (isHere(found) ? isSameProcess(found.pid, found.identity) : !isSilent(lock, seen)) return seen
+      const replacing = takeLock(`${lock}.next`, isSilent)
+      if (replacing !== undefined) {
+        if (!isHere(replacing)) return seen // it is looked at again, as the lock is
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
         continue
       }
       try {
         const again = readHolder(lock)
-        if (again?.text !== found.text || again.touchedAt !== found.touchedAt) continue // someone was faster, or lives
+        if (again === undefined || !isUntouched(found, again)) continue // someone was faster, or lives
         renameSync(mine, lock)
         return undefined
       } finally {
@@ -222,12 +260,12 @@ function readHolder(lock: string): Holder | undefined {
   }
 }
 
-/** The same bytes again, if they are still there: never into the lock of who took it over, and a reader never finds a part. */
-function touch(lock: string, text: string): void {
+/** The same bytes again, if they are still there: never into the lock of who took it over, and a reader never finds a part. → whether the lock is still its own. */
+function touch(lock: string, text: string): boolean {
   try {
-    withFile(lock, 'r+', handle => readFileSync(handle, 'utf8') === text && writeSync(handle, text, 0))
-  } catch {
-    // What cannot be written now is tried again; a lock that is gone is not made anew.
+    return withFile(lock, 'r+', handle => readFileSync(handle, 'utf8') === text && writeSync(handle, text, 0) > 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT' // what cannot be written now is tried again
   }
 }
 

@@ -15,12 +15,17 @@ export function refuseForeign(cluster: string): void {
     throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)
   if (!isOurs(cluster))
     throw new FolderError(
-      `The database in ${cluster} was made by no gateway: it is left as it is, and so is its server. Give the gateway a DATA_DIR of its own.`,
+      `The database in ${cluster} was made by no gateway: it is left as it is, and so is its server. Give the gateway a DATA_DIR of its own. ` +
+        `If a gateway did make it, whose ${doorsFile} was replaced and whose server was last started by hand: put the line "${doorsHeading}" into that file.`,
     )
 }
 
-/** Its doors are the gateway's. Those of the time before were not, and an operator may have put others there: it then says how its server was last started. */
+/** Its doors are the gateway's, among an operator's own perhaps. Those of the time before were not, and an operator may have put others there: it then says how its server was last started. */
 function isOurs(cluster: string): boolean {
   const textOf = (name: string) => (existsSync(join(cluster, name)) ? readOwn(cluster, name).toString() : '')
-  return textOf(doorsFile).startsWith(doorsHeading) || hasOurSocket(textOf('postmaster.opts'))
+  return (
+    textOf(doorsFile)
+      .split('\n')
+      .some(line => line.startsWith(doorsHeading)) || hasOurSocket(textOf('postmaster.opts'))
+  )
 }
