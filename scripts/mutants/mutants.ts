@@ -791,6 +791,8 @@ export const mutants: readonly Mutant[] = [
     find: "case '55P03': //", instead: "case '55P04': //" },
   { name: 'commands: a pipe is waited for', file: 'src/cli/open.ts', tests: ['commandDatabases'],
     find: 'readPlainFile(file).toString()', instead: "readFileSync(file, 'utf8')" },
+  { name: 'backup: it goes to the keys through a link', file: 'src/cli/backup.ts', tests: ['commandDatabases'],
+    find: 'existsSync(path) ? realpathSync(path) :', instead: 'existsSync(path) ? path :' },
   { name: 'backup: it goes to the keys', file: 'src/cli/backup.ts', tests: ['commandDatabases'],
     find: "resolve(config.dataDir, 'keys')", instead: "resolve(config.dataDir, 'none')" },
   { name: "start: a worker of another's says nothing", file: 'src/start/main.ts', tests: ['process'],
