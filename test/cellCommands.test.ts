@@ -396,7 +396,12 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     assert.deepEqual([forgotten.code, readFileSync(place('empty.map'), 'utf8')], [1, whole], forgotten.out)
     assert.match(forgotten.out, /^The map leads to three, which the cells file does not name/m)
     assert.match((await tollgate('cells', 'check', '--cells', file)).out, /^The map leads to three/m)
-    assert.equal((await tollgate('cells', 'map', '--cells', file, '--without', 'three')).code, 0)
+    const misspelt = await tollgate('cells', 'map', '--cells', file, '--without', 'theree')
+    assert.match(misspelt.out, /empty\.map had no line of theree: there was nothing to take out\.$/m)
+    assert.deepEqual((await json('cells', 'map', '--cells', file, '--without', 'theree')).absent, ['theree'])
+    const without = await tollgate('cells', 'map', '--cells', file, '--without', 'three')
+    assert.equal(without.code, 0)
+    assert.doesNotMatch(without.out, /had no line/)
     assert.doesNotMatch(readFileSync(place('empty.map'), 'utf8'), / three$/m)
     const named = await tollgate('cells', 'map', '--cells', file, '--without', 'two')
     assert.deepEqual([named.code, named.out], [1, `${file} names two: take it out there first. Nothing was changed.\n`])
@@ -445,30 +450,57 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     const token = 'Hs7wQm2LpZx9NcTrKbVy4GdJf6EuAo8Wi'
     const { psp } = seedOf([])
     const entities = [shopOf(1).merchantId, shopOf(2).channelId]
-    writeFileSync(place('lacking.json'), JSON.stringify({ psp, tokens: [{ label: 'of two', token, entities }] }))
+    writeFileSync(place('lacking.json'), JSON.stringify({ psp, tokens: [{ label: 'left in one', token, entities }] }))
     const seeded = () => tollgate('seed', place('lacking.json'), '--cells', cells.file)
     const check = async () => (await tollgate('cells', 'check', '--cells', cells.file)).out
     assert.equal((await seeded()).code, 0)
-    assert.doesNotMatch(await check(), /\(of two\)/)
+    assert.doesNotMatch(await check(), /\(left in one\)/)
     const { pool } = cells.gateways.two!
-    await pool.query(`delete from access_tokens where label = 'of two'`)
+    await pool.query(`delete from access_tokens where label = 'left in one'`)
     assert.match(
       await check(),
-      /^The token \w+ \(of two\) acts for a merchant of two, which does not have it: seed it over all\.$/m,
+      /^The token \w+ \(left in one\) acts for a merchant of two, which does not have it: seed it over all\.$/m,
     )
     assert.equal((await seeded()).code, 0)
-    assert.doesNotMatch(await check(), /\(of two\)/)
+    assert.doesNotMatch(await check(), /\(left in one\)/)
     assert.equal(
       (
         await tollgate(
           'revoke',
-          (await json('list', '--cells', cells.file)).tokens.find((one: { label: string }) => one.label === 'of two').id,
+          (await json('list', '--cells', cells.file)).tokens.find((one: { label: string }) => one.label === 'left in one').id,
           '--cells',
           cells.file,
         )
       ).code,
       0,
     )
+  })
+
+  it('a token that one of its cells has hashed anew since the lookup key changed is the same to the check, by what the proxy knows it by or by its id', async () => {
+    const { psp } = seedOf([])
+    const entities = [shopOf(1).merchantId, shopOf(2).channelId]
+    const token = 'Lk3vQm9TpZx2NcUrKbWy7GdJf5EuAo4Hi'
+    writeFileSync(place('hashed.json'), JSON.stringify({ psp, tokens: [{ label: 'hashed anew', token, entities }] }))
+    assert.equal((await tollgate('seed', place('hashed.json'), '--cells', cells.file)).code, 0)
+    const check = async () => (await tollgate('cells', 'check', '--cells', cells.file)).out
+    const [first, second] = [cells.gateways.one!.pool, cells.gateways.two!.pool]
+    const own = `where label = 'hashed anew'`
+    await second.query(`update access_tokens set token_hash = sha256(token_hash) ${own}`)
+    assert.doesNotMatch(await check(), /\(hashed anew\)/)
+    await second.query(`update access_tokens set revoked_at = now() ${own}`)
+    assert.match(await check(), /^The token \w+ \(hashed anew\) is valid in one, ended in two: /m)
+    await second.query(`update access_tokens set revoked_at = null, entities = entities[1:1] ${own}`)
+    assert.match(await check(), /^The token \w+ \(hashed anew\) does not act for the same in one, two: /m)
+    // As a move brings one of before proxies asked for it.
+    const { rows } = await first.query(`update access_tokens set route_hash = null ${own} returning id, entities`)
+    await second.query(`update access_tokens set route_hash = null, id = $1, entities = $2 ${own}`, [
+      rows[0].id,
+      rows[0].entities,
+    ])
+    assert.doesNotMatch(await check(), /\(hashed anew\)/)
+    await second.query(`update access_tokens set id = gen_random_uuid() ${own}`)
+    assert.match(await check(), /\(hashed anew\) acts for a merchant of two, which does not have it/)
+    for (const pool of [first, second]) await pool.query(`delete from access_tokens ${own}`)
   })
 
   it('a token of several cells that is revoked in one is told of, there and by the check; it is made and followed in none alone', async () => {

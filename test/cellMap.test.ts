@@ -1,12 +1,12 @@
 // The map that the proxy routes by, made of what the cells say: who is where, what spans cells, and what holds while a cell is silent.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { merchantTail, shortTail } from '../src/merchants/merchantTail.ts'
-import { type CellContents, cellMapOf, tellProxy } from '../src/start/cellMap.ts'
+import { type CellContents, cellMapOf, readMap, tellProxy } from '../src/start/cellMap.ts'
 
 const id = (text: string) => text.padEnd(32, '0')
 const [psp, north, south] = [id('a1'), id('d1'), id('d2')]
@@ -29,7 +29,8 @@ const cell = (entities: CellContents['entities'], ...tokens: CellContents['token
   tokens,
   alike: { mode: 'live', keys: '', schema: '' },
 })
-const token = (sign: string, ...entities: string[]) => ({ routeHash: hash(sign), entities })
+const token = (sign: string, ...entities: string[]) => ({ routeHash: hash(sign), merchantId: null, entities })
+const ownToken = (sign: string, merchantId: string) => ({ routeHash: hash(sign), merchantId, entities: [merchantId] })
 const keysOf = (own: string) => [id(`e${own}`), id(`c${own}`), merchantTail(id(`e${own}`)), shortTail(id(`e${own}`))]
 const cells = (given: readonly (readonly [name: string, one: CellContents | string])[]) => new Map(given)
 const everyKey = (cells: Record<string, readonly string[]>) =>
@@ -43,6 +44,7 @@ const one = cell(
 )
 const two = cell(merchantOf('3', south), token('b', psp), token('c', id('c2'), id('e3')), token('d', south), {
   routeHash: null,
+  merchantId: null,
   entities: [id('e3')],
 })
 const whole = cellMapOf(
@@ -69,6 +71,32 @@ describe('the map', () => {
       assert.match(wrong[0]!, sentence)
     }
   })
+
+  it('a token that acts for one merchant alone goes where he goes, and comes with one who is new, while a cell is forgotten or silent', () => {
+    const shared = token('c', id('e1'), id('e3'))
+    const from = cell([...merchantOf('1', north), ...merchantOf('2', south)], ownToken('a', id('e1')), shared)
+    const to = cell(merchantOf('4', south))
+    const other = cell(merchantOf('3', south), shared)
+    const all = Object.entries({ from, to, other })
+    const { lines: before } = cellMapOf(cells(all))
+    assert.deepEqual([before.get(hash('a')), before.get(hash('c'))], ['from', undefined])
+    const left = cell(merchantOf('2', south), shared)
+    const arrived = cell(
+      [...merchantOf('4', south), ...merchantOf('1', north), ...merchantOf('5', south)],
+      ...[ownToken('a', id('e1')), ownToken('d', id('e5')), shared],
+    )
+    const named: [string, CellContents][] = [
+      ['from', left],
+      ['to', arrived],
+    ]
+    for (const surveyed of [named, [...named, ['other', 'gone'] as const]]) {
+      const { lines } = cellMapOf(cells(surveyed), before)
+      for (const key of [...keysOf('1'), hash('a'), ...keysOf('5'), hash('d')]) assert.equal(lines.get(key), 'to', key)
+      assert.equal(lines.get(hash('c')), undefined)
+      for (const key of keysOf('3')) assert.equal(lines.get(key), 'other')
+    }
+  })
+
   it('has no token of which each cell knows another part', () => {
     const [first, second] = [
       cell(merchantOf('1', north), token('a', id('e1'))),
@@ -184,6 +212,19 @@ describe('the map', () => {
     for (const key of keysOf('2')) assert.equal(lines.get(key), undefined)
     assert.equal(lines.get(south), 'two')
   })
+})
+
+it('a map whose lines end as an editor of another system ends them is the same map', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-map-'))
+  const path = join(folder, 'cells.map')
+  try {
+    for (const end of ['\n', '\r\n']) {
+      writeFileSync(path, ['# Written by `tollgate cells map`', `${id('e1')} one`, `${id('e3')} two`, ''].join(end))
+      assert.deepEqual([...readMap(path)], [[id('e1'), 'one'] as const, [id('e3'), 'two'] as const])
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 it('who has the proxy read the map knows where programs are, and none of our secrets', () => {

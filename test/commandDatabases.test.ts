@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -79,11 +79,15 @@ it('a pipe is not waited for where a file is read', async () => {
 it('a backup goes into a folder, and not to the keys', async () => {
   const keys = join(dataDir, 'keys')
   const standing = readdirSync(keys)
+  const link = join(folder, 'link')
+  symlinkSync(keys, link)
   for (const [place, wanted, sentence] of [
     ['', 2, /^Name a folder for the backup/],
     [join(keys, 'seal.key'), 1, /^\S+ is no folder\.\n$/],
     [keys, 1, /^\S+ is where the keys are: /],
     [join(keys, 'made'), 1, /^\S+ is where the keys are: /],
+    [link, 1, /^\S+ is where the keys are: /],
+    [join(link, 'not', 'yet'), 1, /^\S+ is where the keys are: /],
   ] as const) {
     const { code, out } = await run('backup', place)
     assert.deepEqual([code, sentence.test(out)], [wanted, true], out)

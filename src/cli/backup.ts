@@ -1,7 +1,7 @@
 // tollgate backup: a copy of the embedded database while its gateway works. The keys are no part of it: who finds a backup has no card in it.
 
-import { existsSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { tellAndDo } from '../audit/act.ts'
 import { buildNumber } from '../platform/build.ts'
@@ -31,7 +31,7 @@ export default (program: Command): void => {
         if (!given) return refuseWords('Name a folder for the backup, or set BACKUP_DIR.')
         const backupDir = resolve(given)
         if (existsSync(backupDir) && !statSync(backupDir).isDirectory()) return refuseCommand(`${backupDir} is no folder.`)
-        if (`${backupDir}/`.startsWith(`${resolve(config.dataDir, 'keys')}/`))
+        if (`${ledTo(backupDir)}/`.startsWith(`${ledTo(resolve(config.dataDir, 'keys'))}/`))
           return refuseCommand(`${backupDir} is where the keys are: they and a backup are kept apart.`)
         const proofs = await readProofs(database.work)
         const about = {
@@ -64,6 +64,9 @@ export default (program: Command): void => {
       }),
     )
 }
+
+/** Where a path leads, through whatever links; what is not there yet is named below what is. */
+const ledTo = (path: string): string => (existsSync(path) ? realpathSync(path) : join(ledTo(dirname(path)), basename(path)))
 
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
 

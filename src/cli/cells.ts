@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { amountText } from '../contract/amounts.ts'
 import { isValidAt } from '../merchants/store.ts'
 import { systemClock } from '../platform/clock.ts'
-import { cellMapOf, moveFindings, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
+import { type CellContents, cellMapOf, moveFindings, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
 import { type Cells, cellOfName, readCells } from '../start/cells.ts'
 import { lostText } from '../start/moves/claims.ts'
 import { type Returned, settleRestored } from '../start/moves/restored.ts'
@@ -28,7 +28,7 @@ export default (program: Command): void => {
       )
       .requiredOption('--cells <file>', 'the cells file')
       .option('--without <cell...>', 'take out the lines of these, which the file names no more'),
-    { '': 'lines changed wrong', 'silent[]': 'cell why' },
+    { '': 'lines changed wrong absent', 'silent[]': 'cell why' },
   ).action((options: ReadOptions & CellsOption & { readonly without?: readonly string[] }) =>
     runCommand(async () => {
       const given = readCells(options.cells)
@@ -39,6 +39,7 @@ export default (program: Command): void => {
         [
           ...renewed.silent.map(silentText),
           ...renewed.wrong.map(sentence => `${sentence}\n`),
+          ...renewed.absent.map(name => `${given.map} had no line of ${name}: there was nothing to take out.\n`),
           `${given.map} ${renewed.changed ? 'is written' : 'stands as it should'}: ${renewed.lines} lines.\n`,
         ].join(''),
       )
@@ -189,13 +190,15 @@ async function check(given: Cells) {
   }
 }
 
-/** Tokens that several cells have, known by their hash, and not with the same end or not for the same; and those that a cell lacks for whose merchants they act. */
+/** Tokens that several cells have and not with the same end or not for the same; and those that a cell lacks for whose merchants they act. */
 export function tokenDifferencesOf(surveyed: Surveyed, now: number): string[] {
   const rows = [...surveyed].flatMap(([cell, one]) =>
-    typeof one === 'string' ? [] : (one.known ?? []).map(token => ({ cell, token, hash: token.hash.toString('hex') })),
+    typeof one === 'string' ? [] : (one.known ?? []).map(token => ({ cell, token })),
   )
-  return [...Map.groupBy(rows, ({ hash }) => hash).values()].flatMap(same => {
+  return ofOneToken(rows).flatMap(same => {
     const [{ token: first }] = same as [(typeof same)[number]]
+    const inCells = [...Map.groupBy(same, ({ cell }) => cell).keys()]
+    const actsFor = (cell: string) => [...new Set(same.flatMap(row => (row.cell === cell ? row.token.entities : [])))]
     const isDifferent = (of: (token: typeof first) => string) => new Set(same.map(({ token }) => of(token))).size > 1
     const endOf = (token: typeof first) => {
       if (token.revokedAt === null) return 'valid'
@@ -204,7 +207,7 @@ export function tokenDifferencesOf(surveyed: Surveyed, now: number): string[] {
     const acting = new Set(same.flatMap(({ token }) => (isValidAt(token, now) ? token.entities : [])))
     const lacking = [...surveyed].flatMap(([cell, one]) =>
       typeof one !== 'string' &&
-      !same.some(row => row.cell === cell) &&
+      !inCells.includes(cell) &&
       one.entities.some(({ id, merchantId }) => merchantId !== null && acting.has(id))
         ? [cell]
         : [],
@@ -218,14 +221,30 @@ export function tokenDifferencesOf(surveyed: Surveyed, now: number): string[] {
         cell =>
           `The token ${first.id} (${first.label}) acts for a merchant of ${cell}, which does not have it: seed it over all.`,
       ),
-      ...(isDifferent(token => [...token.entities].sort().join()) && same.some(({ token }) => isValidAt(token, now))
-        ? [
-            `The token ${first.id} (${first.label}) does not act for the same in ${same.map(({ cell }) => cell).join(', ')}: seed it over all.`,
-          ]
+      ...(new Set(inCells.map(cell => actsFor(cell).sort().join())).size > 1 && same.some(({ token }) => isValidAt(token, now))
+        ? [`The token ${first.id} (${first.label}) does not act for the same in ${inCells.join(', ')}: seed it over all.`]
         : []),
     ]
   })
 }
+
+type KnownToken = { readonly cell: string; readonly token: NonNullable<CellContents['known']>[number] }
+
+/** Rows of one token together. One that was used since the lookup key changed has another hash than where it was not: what a proxy knows it by is the same, or its id where a move brought it. */
+function ofOneToken(rows: readonly KnownToken[]): KnownToken[][] {
+  const groups = new Map<string, KnownToken[]>()
+  for (const row of rows) {
+    const same = [...new Set([...namesOf(row).flatMap(name => groups.get(name) ?? []), row])]
+    for (const name of same.flatMap(namesOf)) groups.set(name, same)
+  }
+  return [...new Set(groups.values())]
+}
+
+const namesOf = ({ token: { id, hash, routeHash } }: KnownToken): string[] => [
+  `id ${id}`,
+  `hash ${hash.toString('hex')}`,
+  ...(routeHash === null ? [] : [`route ${routeHash}`]),
+]
 
 /** Where a cell is not as the first that answered. Groups need not be in every cell. */
 function differencesOf(surveyed: Surveyed): string[] {

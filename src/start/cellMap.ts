@@ -34,9 +34,9 @@ export type CellContents = {
   /** What has rows here and is served by another cell. */
   readonly passing?: readonly Omit<EntityRow, 'clockOffset'>[]
   /** Those that are valid. */
-  readonly tokens: readonly Pick<TokenRow, 'routeHash' | 'entities'>[]
+  readonly tokens: readonly Pick<TokenRow, 'routeHash' | 'merchantId' | 'entities'>[]
   /** All that ever were, of those who are served here. */
-  readonly known?: readonly Pick<TokenRow, 'id' | 'hash' | 'label' | 'entities' | 'revokedAt'>[]
+  readonly known?: readonly Pick<TokenRow, 'id' | 'hash' | 'routeHash' | 'label' | 'entities' | 'revokedAt'>[]
   /** Which one its database is. */
   readonly database?: string
   /** Why nobody says that its gateways work on it. */
@@ -63,7 +63,8 @@ export type CellMap = {
 
 /**
  * `before`: the map as it stands. Cells that do not answer keep what they have in it, unless another one has taken it over. What is at home in several cells
- * gets no line: groups, and tokens that act for them. While a cell is silent nobody knows whether it is one of several. One that was not surveyed though it has
+ * gets no line: groups, and tokens that act for them. While a cell is silent nobody knows whether it is one of several, but for tokens of one merchant alone, which go
+ * where he goes. One that was not surveyed though it has
  * lines was forgotten, or is misspelt, where the cells are named: it keeps them, whoever else has what they are of.
  */
 export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string> = new Map()): CellMap {
@@ -107,22 +108,21 @@ export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string
   }
 
   const lines = new Map([...before].filter(([, cell]) => silent.has(cell)))
-  const only = (key: string, cells: ReadonlySet<string>) => {
+  const only = (key: string, cells: ReadonlySet<string>, isSure = silent.size === 0) => {
     const [cell] = cells
-    if (cells.size === 1 && (silent.size === 0 || before.get(key) === cell)) lines.set(key, cell!)
+    if (cells.size === 1 && (isSure || before.get(key) === cell)) lines.set(key, cell!)
     else lines.delete(key)
   }
   for (const [id, cells] of homes)
     if (!owned.has(id)) only(id, cells)
     else if (cells.size === 1) for (const key of owned.get(id)!) lines.set(key, [...cells][0]!)
   // A token stands in every cell that it acts in, and each row of it may know a part of its merchants.
-  const reached = new Map<string, Set<string>>()
-  for (const { routeHash, entities } of answered.flatMap(([, { tokens }]) => tokens))
-    if (routeHash !== null) {
-      const cells = entities.flatMap(id => [...(homes.get(id) ?? [])])
-      reached.set(routeHash, new Set([...(reached.get(routeHash) ?? []), ...cells]))
-    }
-  for (const [routeHash, cells] of reached) only(routeHash, cells)
+  const rows = answered.flatMap(([, { tokens }]) => tokens)
+  for (const [routeHash, same] of Map.groupBy(rows, ({ routeHash }) => routeHash)) {
+    if (routeHash === null) continue
+    const cells = new Set(same.flatMap(({ entities }) => entities.flatMap(id => [...(homes.get(id) ?? [])])))
+    only(routeHash, cells, silent.size === 0 || same.every(({ merchantId }) => merchantId !== null))
+  }
   for (const [key, cell] of before) if (unnamed.includes(cell)) lines.set(key, cell)
   return { lines, wrong }
 }
@@ -267,7 +267,7 @@ export function readMap(path: string): Map<string, string> {
     throw new OperatorError(`The cells file names ${path} as the map, which is none: \`tollgate cells map\` has not written it.`)
   return new Map(
     text
-      .split('\n')
+      .split(/\r?\n/)
       .filter(line => line !== '' && !line.startsWith('#'))
       .map(line => line.split(' ', 2) as [string, string]),
   )
@@ -286,6 +286,8 @@ export type RenewedMap = {
   readonly changed: boolean
   /** What is in several cells, or leads to one that nobody names, a sentence each. */
   readonly wrong: readonly string[]
+  /** Cells whose lines were to go, and that had none: a name may be misspelt. */
+  readonly absent: readonly string[]
   /** Cells that did not answer, with why; their lines stay as they were. */
   readonly silent: readonly { readonly cell: string; readonly why: string }[]
 }
@@ -300,6 +302,7 @@ export async function renewMap(cells: Cells, without: readonly string[] = []): P
   try {
     const written = readMap(map)
     const before = new Map([...written].filter(([, cell]) => !without.includes(cell)))
+    const absent = without.filter(name => ![...written.values()].includes(name))
     const surveyed = await noteCells(cells, await survey(cells), before)
     const { lines, wrong } = cellMapOf(surveyed, before)
     const isAnswered = [...surveyed.values()].some(one => typeof one !== 'string')
@@ -320,7 +323,7 @@ export async function renewMap(cells: Cells, without: readonly string[] = []): P
       rmSync(unread)
     }
     const silent = [...surveyed].flatMap(([cell, why]) => (typeof why === 'string' ? [{ cell, why }] : []))
-    return { lines: lines.size, changed, wrong: [...wrong, ...moveFindings(surveyed)], silent }
+    return { lines: lines.size, changed, wrong: [...wrong, ...moveFindings(surveyed)], absent, silent }
   } finally {
     unlock()
   }
