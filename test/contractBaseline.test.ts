@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { openApi } from '../src/contract/openapi.ts'
 import { operations } from '../src/contract/operations.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
 import { breaks } from './support/compatibility.ts'
@@ -38,7 +39,7 @@ test('every reference of the document leads somewhere', () => {
 test('every route is described, and nothing else', () => {
   // What stands below /r/ is for browsers and other servers: docs/reference/redirects.md. The payment form is for browsers: docs/hosted-form.md. So
   // are the pages of slips, those for developers and the back office; /openapi.json is this document.
-  const served = routesOf({ sandbox: true, database: {} } as unknown as Gateway, [])
+  const served = routesOf({ sandbox: true, database: {}, clock: systemClock } as unknown as Gateway, [])
     .map(({ method, path }) => `${method} ${path}`)
     .filter(route => !/ \/($|r\/|pay\/|slip\/|office|v1\/(form|static)\/|v1\/paymentWidgets|docs\/|openapi\.json)/.test(route))
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())
