@@ -45,13 +45,19 @@ after(() => {
   for (const server of servers) server.close()
 })
 
-test('no receiver chooses the group of a key exchange, whose size is our cost', {
-  skip: !hasOpenssl && 'openssl is missing on this machine',
-}, async () => {
+/** A certificate that nobody has signed but its owner, with its key. */
+function receiverFiles(): { cert: Buffer; key: Buffer } {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-egress-'))
   const { cert, key } = makeCertificate(folder, 'receiver')
   const files = { cert: readFileSync(cert), key: readFileSync(key) }
   rmSync(folder, { recursive: true })
+  return files
+}
+
+test('no receiver chooses the group of a key exchange, whose size is our cost', {
+  skip: !hasOpenssl && 'openssl is missing on this machine',
+}, async () => {
+  const files = receiverFiles()
   const why = async (chosen: tls.TlsOptions): Promise<string | undefined> => {
     const server = tls.createServer({ ...files, ...chosen }).listen(0, '127.0.0.1')
     servers.push(server.on('tlsClientError', () => {}))
@@ -71,10 +77,7 @@ test('no receiver chooses the group of a key exchange, whose size is our cost', 
 test('no receiver begins the handshake of a connection anew', {
   skip: !hasOpenssl && 'openssl is missing on this machine',
 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-egress-'))
-  const { cert, key } = makeCertificate(folder, 'receiver')
-  const files = { cert: readFileSync(cert), key: readFileSync(key) }
-  rmSync(folder, { recursive: true })
+  const files = receiverFiles()
   const server = tls.createServer({ ...files, maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
   servers.push(server)
   await once(server, 'listening')

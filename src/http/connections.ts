@@ -371,6 +371,9 @@ export function watchConnections(
     if (networks.sum('kept') > unfinishedBytesMost) dropHeld(mostHeld('kept'))
   }
 
+  const heldOf = (incoming: IncomingMessage): HeldRequest | undefined =>
+    connections.get(incoming.socket)?.unfinished.get(incoming)
+
   function letsGo(incoming: IncomingMessage): void {
     const one = connections.get(incoming.socket)
     const asked = one?.unfinished.get(incoming)
@@ -467,7 +470,7 @@ export function watchConnections(
     keeps,
     cuts(incoming) {
       letsGo(incoming)
-      const asked = connections.get(incoming.socket)?.unfinished.get(incoming)
+      const asked = heldOf(incoming)
       if (asked) asked.isCut = true
       closeSoon(incoming.socket)
     },
@@ -479,12 +482,12 @@ export function watchConnections(
       owes(one)
     },
     stands(incoming, leave) {
-      const asked = connections.get(incoming.socket)?.unfinished.get(incoming)
+      const asked = heldOf(incoming)
       if (asked) asked.leave = leave
       else leave()
     },
     begins(incoming) {
-      const asked = connections.get(incoming.socket)?.unfinished.get(incoming)
+      const asked = heldOf(incoming)
       const body = asked?.body
       delete asked?.body
       letsGo(incoming)
