@@ -25,6 +25,7 @@ export async function pressed(request: Request, text: string, headers: HttpAnswe
 export async function pressedOnce(request: Request, text: string, headers: HttpAnswer['headers']): Promise<HttpAnswer> {
   if (!takesGzip(request)) return answer(text, headers)
   const bytes = kept.get(text) ?? compress(text)
+  bytes.catch(() => kept.delete(text)) // the next tries again
   kept.delete(text)
   kept.set(text, bytes)
   if (kept.size > keptMost) kept.delete(kept.keys().next().value!)

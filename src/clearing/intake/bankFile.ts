@@ -3,8 +3,7 @@
 import type { SlipAccount } from '../../connectors/slips/accounts.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import type { TransferParts } from '../../payments/transfers/transfer.ts'
-import { isElsewhere } from '../../platform/database/elsewhere.ts'
-import { isUnavailable } from '../../platform/database/errors.ts'
+import { isPassing } from '../../platform/database/elsewhere.ts'
 import type { LineResult } from '../import.ts'
 import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '../returns/importReturn.ts'
 import { readReturn } from '../returns/readReturn.ts'
@@ -55,7 +54,7 @@ export async function refuseFile(
 
 /** Whatever one file throws keeps no other out: somebody is told of it. What concerns all files is thrown on: our own database is away, or merchants are held. */
 export function tellFailed(parts: BankFileParts, account: SlipAccount, name: string, what: string, error: unknown) {
-  if (isUnavailable(error) || isElsewhere(error)) throw error
+  if (isPassing(error)) throw error
   return refuseFile(parts, account, name, `${what}: ${(error as Error).message}`)
 }
 

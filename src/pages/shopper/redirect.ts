@@ -15,8 +15,7 @@ import { type RedirectState, redirectState, resume, settledState, takeUp } from 
 import { bindSession, findRedirect, markContinuation, type RedirectRow } from '../../payments/redirects/store.ts'
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment, storedJson } from '../../payments/store/read.ts'
-import { isElsewhere } from '../../platform/database/elsewhere.ts'
-import { isUnavailable } from '../../platform/database/errors.ts'
+import { isElsewhere, isPassing } from '../../platform/database/elsewhere.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { plainAddress } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
@@ -165,8 +164,7 @@ const guarded =
     } catch (error) {
       if (!isElsewhere(error))
         parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
-      if (isElsewhere(error) || isUnavailable(error))
-        return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
+      if (isPassing(error)) return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
       return plain(parts, request, 500, 'error', found && (await knownShop(parts, request, found)))
     }
   }

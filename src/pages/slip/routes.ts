@@ -2,8 +2,7 @@
 
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
-import { isElsewhere } from '../../platform/database/elsewhere.ts'
-import { isUnavailable } from '../../platform/database/errors.ts'
+import { isElsewhere, isPassing } from '../../platform/database/elsewhere.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
 import { qrCode } from '../qrCode.ts'
@@ -85,8 +84,8 @@ const found =
     } catch (error) {
       if (!isElsewhere(error))
         parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
-      const comesBack = isElsewhere(error) || isUnavailable(error)
-      return render(parts, comesBack ? 503 : 500, plainPage(reader(request), 'error'), comesBack ? { 'Retry-After': '2' } : {})
+      const shown = plainPage(reader(request), 'error')
+      return isPassing(error) ? render(parts, 503, shown, { 'Retry-After': '2' }) : render(parts, 500, shown)
     }
   }
 

@@ -4,6 +4,7 @@
 import pg from 'pg'
 import { OperatorError } from '../errors.ts'
 import type { Connection } from './connect.ts'
+import { isUnavailable } from './errors.ts'
 
 /** A condition on the column of merchants, for every statement that writes rows of merchants that it was not given, or counts them. */
 export const servedHere = (column = 'merchant_id'): string =>
@@ -55,3 +56,6 @@ export class ServedElsewhere extends OperatorError {}
 /** Also what the fence of the database said, see migration 0038. */
 export const isElsewhere = (error: unknown): boolean =>
   error instanceof ServedElsewhere || (error instanceof pg.DatabaseError && error.code === 'TG503')
+
+/** Whoever asks again in a moment finds what he asked for. */
+export const isPassing = (error: unknown): boolean => isElsewhere(error) || isUnavailable(error)
