@@ -334,6 +334,17 @@ describe('log-ins that failed', () => {
     for (let at = 0; at < attempts.length; at += 100)
       await Promise.all(attempts.slice(at, at + 100).map(attempt => failures.count(attempt, now)))
   }
+  /** One look of a process, as it has one every five seconds. */
+  const lookOf = (failures: ReturnType<typeof limitFailures>, onError: (error: Error) => void) => async () => {
+    let look = () => {}
+    const every: Clock['every'] = (_, act) => {
+      look = act
+      return { cancel() {}, unref: assert.fail }
+    }
+    const telling = startTelling(pool, failures, { ...recorder, clock: { ...recorder.clock, every } }, onError)
+    look()
+    await telling.stop()
+  }
   const told = async () =>
     (await listAudit(pool, testKeys, { action: 'logInFailed' }, 10_000)).rows.map(row => ({
       ...row,
@@ -418,6 +429,29 @@ describe('log-ins that failed', () => {
     comeFrom(500, 700)
     await eventually(async () => (await stored(again))! >= 200 && (await stored())! <= 4 + 500, 'its newest are kept')
     await knowsOthers()
+    await pool.query('delete from log_in_failures; delete from known_places')
+  })
+
+  it('that cannot be told of keep no process from learning where passwords come from', async () => {
+    const moment = Date.now()
+    const limits = () => limitFailures(pool, { keys: testKeys, clock: patient }, error => assert.fail(error))
+    const [one, other] = [limits(), limits()]
+    const [token, user, address] = ['8'.repeat(32), 'c'.repeat(16), '192.0.2.7']
+    const waits = (at: ReturnType<typeof limits>) =>
+      at.mustWait(token, address, () => ({ address, credential: 'd'.repeat(16), user }), moment)
+    for (let at = 0; at < 70; at++)
+      await other.count({ address: `198.51.100.${at}`, credential: `${at}`.padEnd(16, 'e'), user }, moment)
+    assert.equal(waits(one), false)
+    const kept = () => pool.query('select 1 from known_places where token_id = $1', [token])
+    await eventually(async () => (await kept()).rowCount === 1, 'it is kept')
+    assert.equal(waits(other), true)
+    const failed: string[] = []
+    const look = lookOf(other, error => failed.push(error.message))
+    await pool.query('alter table log_in_failures rename to elsewhere')
+    await look()
+    await pool.query('alter table elsewhere rename to log_in_failures')
+    assert.deepEqual(failed, ['relation "log_in_failures" does not exist'])
+    assert.equal(waits(other), false)
     await pool.query('delete from log_in_failures; delete from known_places')
   })
 
@@ -510,19 +544,9 @@ describe('log-ins that failed', () => {
     const minute = new Date(now - (now % 60_000)).toISOString()
     now += 60_000
     await sixTimes()
-    let look = () => {}
-    const every: Clock['every'] = (_, act) => {
-      look = act
-      return { cancel() {}, unref: assert.fail }
-    }
-    const telling = startTelling(pool, failures, { ...recorder, clock: { ...recorder.clock, every } }, assert.ifError)
-    look()
+    await lookOf(failures, assert.ifError)()
     const written = 'select from log_in_failures where minute = $1 union all select from audit where details like $2'
-    await eventually(
-      async () => (await pool.query(written, [minute, `%${minute}%`])).rowCount! > 0,
-      'a look some seconds later writes it',
-    )
-    await telling.stop()
+    assert.ok((await pool.query(written, [minute, `%${minute}%`])).rowCount! > 0, 'a look some seconds later writes it')
     await failures.writeLate() // nothing a second time
     now += 60_000
     await tellFailures(pool, recorder)
