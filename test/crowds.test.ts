@@ -807,56 +807,6 @@ const requestFrom = (address: string): Request => ({
   seen: {},
 })
 
-it('of pages that take long a few are made at a time, those of a network that has had many last, and who waits too long is told to come again', async () => {
-  const begun: string[] = []
-  const ends: (() => void)[] = []
-  const patience: (() => void)[] = []
-  const clock: Clock = {
-    ...systemClock,
-    after(_, late) {
-      patience.push(late)
-      const timer: Timer = { cancel() {}, unref: () => timer }
-      return timer
-    },
-  }
-  const find = router({ build: '', clock } as HttpParts, [
-    {
-      method: 'GET',
-      path: '/slow',
-      callers: 'browser',
-      inTurn: true,
-      answer: ({ address }) => {
-        begun.push(address)
-        return new Promise(resolve => ends.push(() => resolve({ status: 200, body: '' })))
-      },
-    },
-  ])
-  const ask = async (address: string) => find('GET', '/slow').answer(requestFrom(address))
-  const settled = () => new Promise(resolve => setImmediate(resolve))
-  // Of one line with a /48, each from a network of its own there.
-  const crowd = Array.from({ length: 100 }, (_, at) => ask(`2001:db8:5:${(at * 256).toString(16)}::1`))
-  await settled()
-  const atOnce = begun.length
-  assert.ok(atOnce >= sizes.pages.max && atOnce <= 2 * sizes.pages.max, `${atOnce}`)
-  const other = ask('192.0.2.1')
-  // Who has had few comes in his order, who has had many after everybody else.
-  let ended = 0
-  const end = async () => {
-    ends[ended++]!()
-    await settled()
-  }
-  for (let at = 0; at < 16; at++) await end()
-  assert.ok(!begun.includes('192.0.2.1'))
-  await end()
-  assert.equal(begun.at(-1), '192.0.2.1')
-  patience.at(-2)!() // the last one is the other’s
-  const { status, headers } = await crowd[99]!
-  assert.deepEqual([status, headers?.['Retry-After']], [429, '1'])
-  while (ended < ends.length) await end()
-  assert.equal((await other).status, 200)
-  assert.ok((await Promise.all(crowd.slice(0, 99))).every(answer => answer.status === 200))
-})
-
 it('what a request asks of the database it asks for its network, whatever it is', async () => {
   const asked: string[] = []
   const ends: (() => void)[] = []
@@ -881,16 +831,17 @@ it('what a request asks of the database it asks for its network, whatever it is'
   ])
   const settled = () => new Promise(resolve => setImmediate(resolve))
   const ask = async (address: string) => find('GET', '/slow').answer(requestFrom(address))
-  const crowd = Array.from({ length: 1100 }, () => ask('192.0.2.1'))
+  // Of one line with a /48, each from a network of its own there.
+  const crowd = Array.from({ length: 250 }, (_, at) => ask(`2001:db8:5:${(at * 256).toString(16)}::1`))
   await settled()
   const other = ask('192.0.2.2')
-  for (let at = 0; at < 1101; at++) {
+  for (let at = 0; at < 251; at++) {
     ends[at]!()
     await settled()
   }
   await Promise.all([...crowd, other])
   const place = asked.indexOf('192.0.2.2')
-  assert.ok(place > 1000 && place < 1050, `${place} statements before`)
+  assert.ok(place > 1 && place < 12, `${place} statements before`)
 })
 
 describe('requests under way without a token', () => {

@@ -161,12 +161,6 @@ describe('turns of all', () => {
     for (const each of ends) each()
     await Promise.all(again)
     assert.deepEqual(order.slice(-2), ['much again', 'little again'])
-    // Who has used no more than the floor comes in his order.
-    const ofRush: string[] = []
-    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, floor: 2 })
-    const names = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b', 'd']
-    await Promise.all(names.map((name, at) => rush(name, async () => void ofRush.push(`${name}${at}`))))
-    assert.deepEqual(ofRush, ['a0', 'a1', 'a2', 'b5', 'c6', 'b7', 'd8', 'a3', 'a4'])
     const late = leastFirst(systemClock, 0.2, 1)
     let finish = () => {}
     const first = late('a', () => new Promise<void>(resolve => (finish = resolve)))
@@ -177,6 +171,76 @@ describe('turns of all', () => {
     finish()
     await first
     assert.equal(await late('b', async () => 'done'), 'done')
+  })
+})
+
+describe('turns of a rush', () => {
+  /** Who came, by his letter and his place among all who were there at once. */
+  const orderOf = async (names: string, floor: number, abreast: number, used = '') => {
+    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, floor, abreast })
+    for (const name of used) await rush(name, async () => {})
+    const order: string[] = []
+    await Promise.all([...names].map((name, at) => rush(name, async () => void order.push(`${name}${at}`))))
+    return order.join(' ')
+  }
+
+  it('go by the order in which all came, a few of each at a time', async () => {
+    assert.equal(await orderOf('aaaaabcbd', 100, 2), 'a0 a1 a2 b5 c6 b7 d8 a3 a4')
+    assert.equal(await orderOf('aaaaabcbd', 100, 8), 'a0 a1 a2 a3 a4 b5 c6 b7 d8')
+    assert.equal(await orderOf('aaaaabcbd', 100, 1), 'a0 a1 b5 c6 d8 a2 b7 a3 a4')
+  })
+
+  it('go to whoever has used more than the floor after all others, and least first', async () => {
+    assert.equal(await orderOf('xaaaabcbd', 2, 8), 'x0 a1 a2 a3 b5 c6 b7 d8 a4')
+    assert.equal(await orderOf('xaabbc', 2, 8, 'aaaaabbbb'), 'x0 c5 b3 a1 b4 a2')
+  })
+
+  it('are not lost by whoever gives up, nor by those behind him', async () => {
+    const late: (() => void)[] = []
+    const clock: Clock = {
+      ...systemClock,
+      after(_, act) {
+        late.push(act)
+        const timer: Timer = { cancel() {}, unref: () => timer }
+        return timer
+      },
+    }
+    const rush = leastFirst(clock, 60, 1, { cost: () => 1, floor: 100, abreast: 1 })
+    const order: string[] = []
+    let end = () => {}
+    const first = rush('x', () => new Promise<void>(resolve => (end = resolve)))
+    const all = ['a', 'a', 'b', 'c'].map((name, at) => rush(name, async () => void order.push(`${name}${at}`)))
+    await Promise.all([late[0]!, late[3]!].map(async giveUp => giveUp()))
+    await Promise.all([0, 3].map(at => assert.rejects(all[at]!, WriteTimeout)))
+    end()
+    await Promise.all([first, all[1], all[2]])
+    assert.deepEqual(order, ['a1', 'b2'])
+  })
+
+  it('come back to whoever has used little of late', async () => {
+    let elapsed = 0
+    const rush = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 1, { cost: () => 1, floor: 2, abreast: 8 })
+    const order: string[] = []
+    const ends: (() => void)[] = []
+    const one = (name: string) =>
+      rush(name, async () => {
+        order.push(name)
+        await new Promise<void>(resolve => ends.push(resolve))
+      })
+    const settled = () => new Promise(resolve => setImmediate(resolve))
+    const end = async () => {
+      ends.shift()!()
+      await settled()
+    }
+    const all = ['a', 'a', 'a', 'a', 'a', 'b', 'b'].map(one)
+    for (let at = 0; at < 3; at++) await end()
+    assert.deepEqual(order, ['a', 'a', 'a', 'b'])
+    elapsed = 5000
+    all.push(one('c'), one('c'))
+    for (let at = 0; at < 5; at++) await end()
+    assert.deepEqual(order.slice(4), ['b', 'a', 'c', 'c', 'a'], 'before whoever came later, though he is there without end')
+    await end()
+    await Promise.all(all)
   })
 })
 

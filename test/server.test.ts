@@ -361,12 +361,6 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
   return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
 }
 
-it('slips are made in turns', () => {
-  const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {}, clock: systemClock } as unknown as Gateway, [])
-  const slips = routes.filter(({ method, path }) => method === 'GET' && path.startsWith('/slip/'))
-  assert.deepEqual([slips.length, slips.every(({ inTurn }) => inTurn)], [3, true])
-})
-
 it('who is refused and asks again at once has few turns for it', async () => {
   const refusedIn: number[] = []
   let turn = 0

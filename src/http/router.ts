@@ -3,7 +3,6 @@
 
 import { notBuilt } from '../contract/notBuilt.ts'
 import { askedBy } from '../platform/database/fairPool.ts'
-import { leastFirst, type Turns, type UseCount } from '../platform/database/turns.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
@@ -32,8 +31,6 @@ export type Route = {
   readonly usesUp?: true
   /** What it takes before its caller is known: as much as so many others, which share the turns of their network. */
   readonly cost?: number
-  /** It takes long to make, and anybody may ask for it: a few are made at a time, and those of a network that has had many wait for all others. */
-  readonly inTurn?: true
   readonly answer: RequestFunction
 }
 
@@ -50,7 +47,7 @@ type Segment = { readonly word: string } | { readonly name: string; readonly res
 type RoutePath = { readonly path: string; readonly segments: readonly Segment[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
-  const limits = { underWay: countUnderWay(), inTurn: leastFirst(parts.clock, pageSeconds, pagesAtOnce, byPage) }
+  const underWay = countUnderWay()
   const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
@@ -80,7 +77,7 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
     const got = methods.get('GET')
     const hasHead = got !== undefined && !got.usesUp
     const route = method === 'HEAD' ? (hasHead ? got : undefined) : methods.get(method)
-    if (route) return { name, route, answer: request => answerOf(parts, limits, route, request, found.named) }
+    if (route) return { name, route, answer: request => answerOf(parts, underWay, route, request, found.named) }
     const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
     const allow = [...methods.keys(), ...(hasHead ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
     return {
@@ -95,37 +92,21 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
 
 function answerOf(
   parts: HttpParts,
-  { underWay, inTurn }: Limits,
+  underWay: UnderWay,
   route: Route,
   request: Request,
   named: PathValues,
 ): HttpAnswer | Promise<HttpAnswer> {
-  const tooMany = () => resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   const networks = networksAround(request.address)
   const isWithin = (network: string) => underWay(request, network, networkRequestsMost * networkShare(network))
-  if (route.callers !== 'token' && !networks.every(isWithin)) return tooMany()
+  if (route.callers !== 'token' && !networks.every(isWithin))
+    return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
-  const network = networks.at(-1)!
-  const answered = () => askedBy(network, () => route.answer(asked, named))
-  if (!route.inTurn) return answered()
-  let hasBegun = false
-  return inTurn(network, async () => {
-    hasBegun = true
-    return answered()
-  }).catch(error => {
-    if (hasBegun) throw error
-    return tooMany()
-  })
+  return askedBy(networks.at(-1)!, () => route.answer(asked, named))
 }
-
-type Limits = { readonly underWay: UnderWay; readonly inTurn: Turns }
-
-const pagesAtOnce = 8
-const pageSeconds = 30
-const byPage: UseCount = { cost: () => 1, floor: 16 }
 
 const nothing: PathValues = {}
 

@@ -20,7 +20,6 @@ export function slipRoutes(parts: SlipPageParts): Route[] {
     path,
     callers: 'browser',
     cost: 8,
-    inTurn: true,
     answer,
   })
   return [

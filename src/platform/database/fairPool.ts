@@ -10,8 +10,11 @@ const asking = new AsyncLocalStorage<string>()
 /** All that the work asks of such a pool is asked for them. */
 export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run(whom, work)
 
-/** A shopper's payment takes some forty statements, with all its pages, and some shoppers share an address; how long one takes says more of everybody than of him. */
-const byStatement: UseCount = { cost: () => 1, floor: 1024 }
+/**
+ * A shopper's payment takes some forty statements, with all its pages, a few at a time; and some shoppers share an address. How long a statement takes says more of
+ * everybody than of him.
+ */
+const byStatement: UseCount = { cost: () => 1, floor: 256, abreast: 8 }
 
 /** `most` of its connections at a time, each statement and each transaction in its turn. */
 export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, most: number): pg.Pool {

@@ -39,69 +39,89 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
   }
 }
 
-/** How what each has used is counted. `cost`: of one piece of work that took so long; `floor`: who has used no more than this is as good as who has used nothing. */
-export type UseCount = { cost(milliseconds: number): number; readonly floor: number }
+/**
+ * How what each has used is counted. `cost`: of one piece of work that took so long; `floor`: who has used no more than this is as good as who has used nothing;
+ * `abreast`: so many of each stand in the common line, the others of his behind them.
+ */
+export type UseCount = { cost(milliseconds: number): number; readonly floor: number; readonly abreast: number }
 
-const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0 }
+const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0, abreast: 1 }
 
 /**
  * `most` at a time of all together; next comes who has used least of late, so that whoever asks for little waits for one that is under way, and not for all who came
- * before. Of several who have used as little comes next who came first: a rush of many who each ask for some things is served in its order. Throws WriteTimeout when
- * the turn did not come in time.
+ * before. Of several who have used as little comes next who came first: a rush of many who each ask for some things is served in its order, and who asks for hundreds
+ * at once has a few places in it. Throws WriteTimeout when the turn did not come in time.
  */
-export function leastFirst(clock: Clock, patienceSeconds: number, most: number, { cost, floor }: UseCount = byTime): Turns {
-  type Waiting = { readonly key: string; come(): void }
-  /** Who has used no more than the floor when his turn comes, in the order in which they came; all others in lines of their own. */
-  const light = new Set<Waiting>()
-  const heavy = new Map<string, Set<Waiting>>()
+export function leastFirst(
+  clock: Clock,
+  patienceSeconds: number,
+  most: number,
+  { cost, floor, abreast }: UseCount = byTime,
+): Turns {
+  type Waiting = { come(): void }
+  /** All who wait, each behind those of his own. */
+  const lines = new Map<string, Set<Waiting>>()
+  /** Places in the common line, in its order: the first of that line takes it. */
+  const places = new Set<{ readonly key: string }>()
+  const placesOf = new Map<string, number>()
   const used = new Map<string, number>()
   let running = 0
   let halvedAt = clock.elapsed()
   const halve = () => {
+    const before = halvedAt
     for (; clock.elapsed() - halvedAt >= halfLifeMilliseconds && used.size > 0; halvedAt += halfLifeMilliseconds)
       for (const [key, much] of used) much < 1 ? used.delete(key) : used.set(key, much / 2)
     if (used.size === 0) halvedAt = clock.elapsed()
+    else if (halvedAt > before) for (const key of lines.keys()) if (usedBy(key) <= floor) stand(key)
   }
   const usedBy = (key: string) => used.get(key) ?? 0
-  const leave = (one: Waiting) => {
-    const line = heavy.get(one.key)
-    light.delete(one)
+  const leave = (key: string, one: Waiting) => {
+    const line = lines.get(key)
     line?.delete(one)
-    if (line?.size === 0) heavy.delete(one.key)
+    if (line?.size === 0) lines.delete(key)
   }
-  const firstOf = (line: ReadonlySet<Waiting>): Waiting | undefined => line.values().next().value
-  const first = (): Waiting | undefined => {
-    for (let one = firstOf(light); one; one = firstOf(light)) {
-      if (usedBy(one.key) <= floor) return one
-      light.delete(one)
-      heavy.set(one.key, (heavy.get(one.key) ?? new Set()).add(one))
+  const firstOf = <Value>(line: Iterable<Value>): Value | undefined => line[Symbol.iterator]().next().value
+  const stand = (key: string) => {
+    const has = placesOf.get(key) ?? 0
+    if (has >= Math.min(abreast, lines.get(key)?.size ?? 0)) return
+    placesOf.set(key, has + 1)
+    places.add({ key })
+  }
+  /** Who is to come next: whoever has used more than the floor leaves his places to all others. */
+  const nextKey = (): string | undefined => {
+    for (let place = firstOf(places); place; place = firstOf(places)) {
+      const { key } = place
+      places.delete(place)
+      const left = placesOf.get(key)! - 1
+      left === 0 ? placesOf.delete(key) : placesOf.set(key, left)
+      if (lines.has(key) && usedBy(key) <= floor) return key
     }
-    const keys = [...heavy.keys()]
-    return keys.length === 0
-      ? undefined
-      : firstOf(heavy.get(keys.reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one)))!)
+    const keys = [...lines.keys()]
+    return keys.length === 0 ? undefined : keys.reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one))
   }
   const next = () => {
-    const one = first()
-    if (!one) return
-    leave(one)
+    const key = nextKey()
+    if (key === undefined) return
+    const one = firstOf(lines.get(key)!)!
+    leave(key, one)
+    if (usedBy(key) <= floor) stand(key)
     running++
     one.come()
   }
   const turn = (key: string) =>
     new Promise<void>((resolve, reject) => {
       const timer = clock.after(patienceSeconds * 1000, () => {
-        leave(one)
+        leave(key, one)
         reject(new WriteTimeout('others have not ended in time'))
       })
       const one: Waiting = {
-        key,
         come() {
           timer.cancel()
           resolve()
         },
       }
-      light.add(one)
+      lines.set(key, (lines.get(key) ?? new Set()).add(one))
+      stand(key)
     })
   return async (key, work) => {
     halve()
