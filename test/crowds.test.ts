@@ -296,6 +296,29 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('of browsers make room for others when all places are taken, those of merchants’ servers on which payments have begun do not', () => {
+    const { connections, socketFrom, ask } = makeWatch()
+    const crowdOf = (address: string, isBrowsers: boolean) =>
+      Array.from({ length: networkConnectionsMost }, () => {
+        const socket = socketFrom(address)
+        connections.begins(ask(socket), isBrowsers)
+        return socket
+      })
+    const few = Array.from({ length: 10 }, () => socketFrom('192.0.2.7'))
+    const shops = crowdOf('198.51.100.1', false)
+    const crowds = ['198.51.100.2', '198.51.100.3', '198.51.100.4'].map(address => crowdOf(address, true))
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const late = Array.from({ length: 20 }, () => socketFrom('192.0.2.8'))
+    for (const socket of late) connections.begins(ask(socket), false)
+    assert.deepEqual([closed(late), closed(shops), closed(crowds.flat())], [0, 0, 30])
+    // Who makes a crowd larger takes the places of his own alone.
+    const more = Array.from({ length: 5 }, () => socketFrom('198.51.100.1'))
+    assert.deepEqual([closed(more), closed(shops), closed(crowds.flat())], [5, 0, 30])
+    const others = ['198.51.100.2', '198.51.100.3'].map(address => socketFrom(address))
+    assert.deepEqual([closed(others), closed(few), closed(shops)], [2, 0, 0])
+    connections.stop()
+  })
+
   it('wait from their last answer on, and who has waited for longest goes', () => {
     const { connections, socketFrom } = makeWatch()
     const [busy, idle, later] = Array.from({ length: networkConnectionsMost }, () => socketFrom('192.0.2.7'))

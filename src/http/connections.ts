@@ -69,8 +69,11 @@ export type Connections = {
   waits(incoming: IncomingMessage, body: string): void
   /** It stands in a line, which it leaves by this when its connection is closed. */
   stands(incoming: IncomingMessage, leave: () => void): void
-  /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
-  begins(incoming: IncomingMessage): string | undefined
+  /**
+   * The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. `isBrowsers`: what has begun goes on
+   * without its connection, and a browser asks again for what came of it.
+   */
+  begins(incoming: IncomingMessage, isBrowsers?: boolean): string | undefined
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
@@ -105,6 +108,7 @@ type HeldRequest = {
   kept: number
   untaken: number
   body?: string
+  isBrowsers?: boolean
   isCut?: true
   leave?: () => void
 }
@@ -129,9 +133,9 @@ function isOwed({ unfinished }: OpenConnection): boolean {
   return false
 }
 
-/** All that was asked there waits for its turn. */
-function isInLine({ unfinished }: OpenConnection): boolean {
-  for (const { body } of unfinished.values()) if (body === undefined) return false
+/** All that was asked there waits for its turn, or is a browser's. */
+function isSpared({ unfinished }: OpenConnection): boolean {
+  for (const { body, isBrowsers } of unfinished.values()) if (body === undefined && !isBrowsers) return false
   return true
 }
 
@@ -186,7 +190,7 @@ export function watchConnections(
     return !isOver
   }
 
-  /** Undefined when it is closed already: whoever is gone before we look has no address, and would be counted for nobody. */
+  /** Undefined when it is closed: there is no place for it, or whoever is gone before we look has no address, and would be counted for nobody. */
   function opened(socket: Socket): OpenConnection | undefined {
     if (socket.remoteAddress === undefined) {
       endParsing(socket)
@@ -196,7 +200,15 @@ export function watchConnections(
     const network = networks.join(around)
     const narrowest = network.circles[0]!
     const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
-    if (isCrowd || connections.size >= connectionsMost) drop(whoGoes(network, isCrowd) ?? socket)
+    if (isCrowd || connections.size >= connectionsMost) {
+      const goes = whoGoes(network, isCrowd)
+      if (!goes) {
+        networks.leave(network)
+        endParsing(socket)
+        return undefined
+      }
+      drop(goes)
+    }
     const one: OpenConnection = {
       socket,
       network,
@@ -280,10 +292,11 @@ export function watchConnections(
   }
 
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line. */
+   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
     const own = crowdOf(newcomer, 'connections')
-    let largest = 0
+    // Whoever has more connections makes no room for himself by those of others.
+    let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
       const crowd = crowdOf(network, 'connections')
@@ -292,7 +305,7 @@ export function watchConnections(
       const found =
         oldestWaiting(network) ??
         (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
-        (isLarger ? lastInLine(network) : undefined)
+        (isLarger ? firstSpared(network) : undefined)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -315,9 +328,9 @@ export function watchConnections(
     return found
   }
 
-  /** Nothing that was asked there has begun. */
-  function lastInLine({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    for (const one of owed) if (isInLine(one)) return { one, since: clock.elapsed(), isUntaken: true }
+  /** No payment of a merchant's server has begun there. */
+  function firstSpared({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    for (const one of owed) if (isSpared(one)) return { one, since: clock.elapsed(), isUntaken: true }
     return undefined
   }
 
@@ -486,10 +499,12 @@ export function watchConnections(
       if (asked) asked.leave = leave
       else leave()
     },
-    begins(incoming) {
+    begins(incoming, isBrowsers = false) {
       const asked = heldOf(incoming)
-      const body = asked?.body
-      delete asked?.body
+      if (!asked) return undefined
+      const { body } = asked
+      delete asked.body
+      asked.isBrowsers = isBrowsers
       letsGo(incoming)
       return body
     },
