@@ -272,6 +272,33 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.match(proxyConfiguration(given, { bind: ':80' }), /connection reject if \{ sc0_conn_cur\(Connections\) gt 1024 \}/)
   })
 
+  it('gives a network fewer connections the fuller it is, so that a few networks do not keep all', async () => {
+    const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
+    const half = 'GET /v1/resultcodes HTTP/1.1\r\nHost: x\r\n'
+    const crowd: net.Socket[] = []
+    const left = () => crowd.filter(({ destroyed }) => !destroyed).length
+    for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4'])
+      for (let at = 0; at < 200; at++)
+        await connect(crowded, half, address).then(
+          socket => crowd.push(socket),
+          () => {},
+        )
+    await eventually(async () => left() <= 161 + 20 + 20, 'half of them, then twenty each')
+    assert.ok(left() >= 161, `${left()}`)
+    for (let net = 5; net < 15; net++)
+      for (let at = 0; at < 40; at++)
+        await connect(crowded, half, `127.0.0.${net}`).then(
+          socket => crowd.push(socket),
+          () => {},
+        )
+    await eventually(async () => left() < 280, 'then three each')
+    assert.ok(left() > 241, `${left()}`)
+    assert.equal((await ask(crowded, '/v1/resultcodes')).status, 200)
+    closeAll(crowd)
+    assert.doesNotMatch(proxyConfiguration(given, { bind: ':80', perNetwork: 0 }), /fe_conn/)
+    assert.match(proxyConfiguration(given, { bind: ':80' }), /fe_conn gt 3072 \} \{ sc0_conn_cur\(Connections\) gt 32 \}/)
+  })
+
   it('waits for so many large bodies of one network, while its small ones and those of others go through', async () => {
     const large = (size: string, path: string) =>
       `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n${size}\r\n\r\n`

@@ -9,8 +9,9 @@ import { after, before, describe, it } from 'node:test'
 import { crc32, inflateSync } from 'node:zlib'
 import { barcodePng } from '../src/pages/slip/barcodePng.ts'
 import { barPlaces, barsOf, modulesOf } from '../src/pages/slip/bars.ts'
-import { slipPdf } from '../src/pages/slip/pdf.ts'
+import { slipPapers } from '../src/pages/slip/pdf.ts'
 import type { SlipView } from '../src/pages/slip/view.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser, pictureOf } from './support/chromium.ts'
 import { type Body, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -127,22 +128,26 @@ describe('the image of a barcode', () => {
   })
 })
 
-it('papers are drawn one at a time, and everybody else has a turn between', async () => {
+it('papers are drawn one at a time, everybody else has a turn between, and a crowd waits for all others', async () => {
   const view = {
     slip: { issuedAt: 0, dueOn: '2034-05-01', amount: 12345, currency: 'MXN', line: '0123456789', barcode: '0123456789' },
     account: { kind: 'chain', country: 'MX', title: 'OXXO' },
     shop: { name: 'Tienda' },
     payer: { name: 'Ana' },
   } as unknown as SlipView
-  await slipPdf(view) // loads the library
+  const draw = slipPapers(systemClock)
+  await draw('192.0.2.1', view) // loads the library
   let turn = 0
   let next = setImmediate(function count() {
     turn++
     next = setImmediate(count)
   })
-  const turns = await Promise.all(Array.from({ length: 12 }, () => slipPdf(view).then(() => turn)))
+  const crowd = Array.from({ length: 12 }, () => draw('192.0.2.1', view).then(() => turn))
+  const other = await draw('192.0.2.2', view).then(() => turn)
+  const turns = await Promise.all(crowd)
   clearImmediate(next)
-  assert.equal(new Set(turns).size, turns.length, turns.join(' '))
+  assert.equal(new Set([...turns, other]).size, 13, turns.join(' '))
+  assert.ok(other < turns[3]!, `${other}: ${turns}`)
 })
 
 describe('a scanner reads', () => {

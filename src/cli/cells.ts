@@ -98,7 +98,7 @@ export default (program: Command): void => {
     .option('--connections <count>', 'at a time, of all together', wholeNumber(100, 1_000_000), standardLimits.connections)
     .option(
       '--per-network <count>',
-      'of these from one address of IPv4 or one /64 of IPv6; 0 = no limits by network, for a proxy that stands behind a balancer',
+      'of these from one address of IPv4 or one /48 of IPv6; 0 = no limits by network, for a proxy that stands behind a balancer',
       wholeNumber(0, 1_000_000),
       standardLimits.perNetwork,
     )

@@ -14,7 +14,7 @@ export type ProxyOptions = {
   readonly bind: string
   /** A file with the certificate and its key; absent = plain HTTP. */
   readonly certificate?: string
-  /** At a time: of all together, and of one network (an address of IPv4, a /64 of IPv6). 0 of one network = a balancer stands before it, and counts. */
+  /** At a time: of all together, and of one network (an address of IPv4, a /48 of IPv6). 0 of one network = a balancer stands before it, and counts. */
   readonly connections?: number
   readonly perNetwork?: number
 }
@@ -100,7 +100,7 @@ frontend Tollgate
   acl of_office path /office
   acl of_office path_beg /office/
   acl sends_form method POST DELETE
-${perNetwork === 0 ? '' : networkLimits(perNetwork)}
+${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
 ${perNetwork === 0 ? '' : largeBodies()}
@@ -136,12 +136,20 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 }
 
 /** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
-const counted = (of: string): string => `src,ipmask(32,64) table ${of}`
-const networkLimits = (perNetwork: number): string => `
+const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
+/** The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. */
+const networkLimits = (connections: number, perNetwork: number): string => {
+  const few = (part: number) => Math.min(perNetwork, Math.ceil(connections / part))
+  const beyond = (taken: number, most: number) =>
+    `tcp-request connection reject if { fe_conn gt ${taken} } { sc0_conn_cur(Connections) gt ${most} }`
+  return `
   tcp-request connection track-sc0 ${counted('Connections')}
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
+  ${beyond(Math.ceil(connections / 2), few(16))}
+  ${beyond(Math.ceil((connections * 3) / 4), few(128))}
   http-request track-sc1 ${counted('Requests')}
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
+}
 
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `

@@ -3,6 +3,8 @@
 
 import { othersTurn } from '../../clearing/steps.ts'
 import type { BankSlipAccount, ChainSlipAccount } from '../../connectors/slips/accounts.ts'
+import type { Clock } from '../../platform/clock.ts'
+import { leastFirst } from '../../platform/database/turns.ts'
 import { moneyText } from '../languages/languages.ts'
 import { darkRuns, qrModules } from '../qrCode.ts'
 import { barPlaces, barsOf, modulesOf, type Symbology } from './bars.ts'
@@ -21,13 +23,15 @@ type StoreView = SlipView & { readonly account: ChainSlipAccount }
 const mm = 72 / 25.4
 const [left, width] = [10, 190]
 
-/** One is drawn at a time, and everybody else has a turn before it: it takes some milliseconds, most of them for the widths of letters. */
-let before: Promise<unknown> = Promise.resolve()
+/**
+ * Draws a slip for somebody of a network. One is drawn at a time, and everybody else has a turn before it: it takes some milliseconds, most of them for the widths of
+ * letters. Networks come one after the other, those that have had several last. Throws WriteTimeout when others have not ended in time.
+ */
+export type DrawSlip = (network: string, view: SlipView) => Promise<Buffer>
 
-export function slipPdf(view: SlipView): Promise<Buffer> {
-  const drawn = before.then(othersTurn).then(() => draw(view))
-  before = drawn.catch(() => {})
-  return drawn
+export function slipPapers(clock: Clock): DrawSlip {
+  const turns = leastFirst(clock, 30, 1, { cost: () => 1, floor: 4, abreast: 1 })
+  return (network, view) => turns(network, () => othersTurn().then(() => draw(view)))
 }
 
 async function draw(view: SlipView): Promise<Buffer> {

@@ -3,13 +3,14 @@
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { isElsewhere, isPassing } from '../../platform/database/elsewhere.ts'
+import { networksAround } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
 import { qrCode } from '../qrCode.ts'
 import { plainPage } from '../shopper/views.ts'
 import { barcodePng } from './barcodePng.ts'
 import { slipPage } from './page.ts'
-import { slipPdf } from './pdf.ts'
+import { slipPapers } from './pdf.ts'
 import { slipLanguage } from './texts.ts'
 import { canBePaid, findView, type SlipPageParts, type SlipView } from './view.ts'
 
@@ -53,10 +54,13 @@ const page = (parts: SlipPageParts): RequestFunction =>
 const unframed = { 'Content-Security-Policy': "frame-ancestors 'none'" }
 
 /** Who cannot pay it any more has nothing to print. */
-const pdf = (parts: SlipPageParts): RequestFunction =>
-  found(parts, async (view, _, address) =>
-    canBePaid(view) ? bytes(await slipPdf(view), 'application/pdf', unframed) : redirectAnswer(address),
-  )
+const pdf = (parts: SlipPageParts): RequestFunction => {
+  const draw = slipPapers(parts.clock)
+  return found(parts, async (view, request, address) => {
+    if (!canBePaid(view)) return redirectAnswer(address)
+    return bytes(await draw(networksAround(request.address).at(-1)!, view), 'application/pdf', unframed)
+  })
+}
 
 const image = (parts: SlipPageParts): RequestFunction =>
   found(parts, async ({ slip: { barcode }, account }) =>
