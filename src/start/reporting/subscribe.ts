@@ -7,6 +7,7 @@ import { followingPrefix, nameBeat } from '../../platform/database/following.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { published, publishedText, takingText } from './published.ts'
 import { grantReading, rightsBeyond } from './roles.ts'
+import { isGateways } from './whose.ts'
 
 const publication = 'tollgate_reporting'
 /** Of a subscription, and of its slot in the cell. */
@@ -55,32 +56,23 @@ export async function publisherRefusals({ name, owner, replicator, url }: Follow
 
 /** What keeps a server from subscribing to so many cells. */
 export async function subscriberRefusals(db: Connection, cells: number): Promise<string[]> {
-  const { rows } = await db.query<{ standby: boolean; workers: number; may: boolean; taken: boolean; foreign: string | null }>(
+  const { rows } = await db.query<{ standby: boolean; workers: number; may: boolean; foreign: string | null }>(
     `select pg_is_in_recovery() as standby, current_setting('max_logical_replication_workers')::int as workers,
             coalesce((select rolsuper from pg_roles where rolname = current_user), false)
               or exists (select from pg_roles where rolname = 'pg_create_subscription' and pg_has_role(oid, 'member')) as may,
-            to_regclass('installation') is not null and to_regclass('reporting_sources') is null as taken,
             case when to_regclass('reporting_sources') is null and to_regclass('installation') is null then
               (select min(relname) from pg_class join pg_namespace on pg_namespace.oid = relnamespace
                 where nspname = current_schema() and relkind in ('r', 'p', 'v', 'm', 'f')
                   and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')) end as foreign`,
   )
-  const { standby, workers, may, taken, foreign } = rows[0]!
+  const { standby, workers, may, foreign } = rows[0]!
   if (standby) return ['It is a standby, which follows one database already: it needs no subscription.']
-  const gateways = taken || (await isGateways(db))
   return [
     ...(foreign === null ? [] : [`Another program has made ${foreign} in this database: a reporting database begins empty.`]),
-    ...(gateways ? ['A gateway has used this database: a reporting database begins empty.'] : []),
+    ...((await isGateways(db)) ? ['A gateway has used this database: a reporting database begins empty.'] : []),
     ...(workers > cells ? [] : [`max_logical_replication_workers is ${workers}: it must be more than the ${cells} cells.`]),
     ...(may ? [] : ['The role may not make subscriptions: it must be a superuser, or have the role pg_create_subscription.']),
   ]
-}
-
-async function isGateways(db: Connection): Promise<boolean> {
-  const { rows } = await db.query<{ there: boolean }>(`select to_regclass('reporting_sources') is not null as there`)
-  if (!rows[0]!.there) return false
-  const { rows: found } = await db.query('select from installation where not exists (select from reporting_sources)')
-  return found.length > 0
 }
 
 /** The tables take rows as they come: of two with one key the one that counts, and without what is not published. */
