@@ -16,7 +16,7 @@ import { forgetSource, prepareTables, subscriberRefusals } from '../src/start/re
 import { refuseReporting } from '../src/start/reporting/whose.ts'
 import { keepKeys } from '../src/vault/keys.ts'
 import { withPool } from './support/database.ts'
-import { eventually, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type PostgresServer, type PostgresServers, postgresServers } from './support/postgres.ts'
 import { type CommandRun, manyCommands } from './support/process.ts'
 
@@ -265,10 +265,23 @@ describe('cells that are followed', () => {
     assert.deepEqual(await made(), before)
   })
 
-  it('that the file has forgotten are named', async () => {
+  it('that the file has forgotten are named, and sums that they alone have stay', async () => {
+    // A merchant whom the other cell knows too: he has moved.
+    const archive = '0'.repeat(31).concat('a')
+    await pools.k2.query(`insert into archives (id, name, before, began_at) values ($1, 'test', now(), now())`, [archive])
+    await pools.k2.query(`insert into closing_sums values ($1, $2, $2, now(), 'LIVE', 'EUR', '', '', 'DB', 1, 1, 100)`, [
+      sandbox.merchantId,
+      archive,
+    ])
+    const sums = async () => (await there.query('select from closing_sums')).rowCount
+    await eventually(async () => (await sums()) === 1, 'the sum is there')
     const { code, stdout, stderr } = await follow(['one', 'k1'])
     assert.deepEqual([code, /^one follows\.$/m.test(stdout)], [1, true])
     assert.match(stderr, /^The reporting database follows two, which the cells file does not name/m)
+    assert.equal(await sums(), 1)
+    await pools.k2.query('delete from closing_sums')
+    done(await follow(...right))
+    assert.equal(await sums(), 0, 'what no cell has any more goes when all are named')
   })
 
   it('have no slot that nobody uses without a word', async () => {

@@ -2654,6 +2654,8 @@ export const mutants: readonly Mutant[] = [
     find: "const own = name.replaceAll('_', '\\\\_')", instead: 'const own = name' },
   { name: 'reporting: a cell that the file forgot is followed without a word', file: 'src/cli/reporting.ts', tests: ['reportingNames'],
     find: 'for (const { source } of unnamed)', instead: 'for (const { source } of unnamed.slice(1))' },
+  { name: 'reporting: sums of a cell that the file forgot are dropped', file: 'src/cli/reporting.ts', tests: ['reportingNames'],
+    find: 'sums.length === cells.cells.length && unnamed.length === 0', instead: 'sums.length === cells.cells.length' },
   { name: 'reporting: a database is followed for two cells', file: 'src/cli/reporting.ts', tests: ['reportingNames'],
     find: 'whyShared(cell.name, databases)', instead: 'undefined' },
   { name: 'reporting: nobody asks gateways where they work', file: 'src/cli/reporting.ts', tests: ['reportingNames'],
