@@ -6,29 +6,39 @@ import type pg from 'pg'
 import { tellAndDo } from '../audit/act.ts'
 import { type AuditAction, thisProcess } from '../audit/entry.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
-import { makePool, timeParameter } from '../platform/database/connect.ts'
+import { type Connection, makePool, timeParameter } from '../platform/database/connect.ts'
 import { readSources } from '../platform/database/following.ts'
-import { compareModes, keepMode, readMode } from '../platform/database/installation.ts'
+import { compareModes, keepMode, readDatabaseIds, readMode } from '../platform/database/installation.ts'
 import { isMigrated, migrate } from '../platform/database/migrate.ts'
 import { lagOf } from '../platform/database/reporting.ts'
 import { errorText } from '../platform/errors.ts'
 import { type Cell, environmentOf, readCells } from '../start/cells.ts'
 import { type Config, readConfig } from '../start/config.ts'
+import { databaseOfCell, whyShared } from '../start/gatewayDatabase.ts'
 import { findRole, grantReading, rightsBeyond } from '../start/reporting/roles.ts'
 import {
-  type CellSums,
   dropSlots,
-  dropSums,
+  dropText,
   type FollowedCell,
+  leftSlots,
+  matchingSlots,
+  placeRefusals,
+  subscriptionName,
+} from '../start/reporting/slots.ts'
+import {
+  type CellSums,
+  dropSums,
   follow,
   forgetSource,
   prepareTables,
   publisherRefusals,
   readSubscriptions,
   readSums,
+  type SubscriptionState,
   subscriberRefusals,
   unsubscribe,
 } from '../start/reporting/subscribe.ts'
+import { isReporting } from '../start/reporting/whose.ts'
 import { keepProof, readProofs } from '../vault/store.ts'
 import { keysOf, projectFolder, refuseCommand, runCommand, table } from './open.ts'
 
@@ -61,23 +71,31 @@ async function reporting({ cells: file, end, reader }: Options): Promise<void> {
       `It cannot be used: ${error.message}.`,
     ])
     if (refused.length > 0) refuseCommand(`REPORTING_DATABASE_URL:\n${refused.join('\n')}`)
-    if (end !== undefined)
-      return await endCell(
-        pool,
-        end,
-        cells.cells.find(({ name }) => name === end),
-      )
+    if (end !== undefined) return await endCell(pool, end, cells.cells)
     await migrate(pool, timeParameter(systemClock.real()))
     await prepareTables(pool)
     await letRead(pool, reader)
     const known = await readSums(pool)
     const sums: CellSums[] = []
-    for (const cell of cells.cells) await followCell(pool, cell, sums)
-    if (sums.length === cells.cells.length) await dropSums(pool, known, sums)
-    process.stdout.write(await standing(pool))
+    const databases = await readDatabases(cells.cells)
+    for (const cell of cells.cells) await followCell(pool, cell, databases, sums)
+    const states = await readSubscriptions(pool)
+    const unnamed = states.filter(({ source }) => !cells.cells.some(({ name }) => name === source))
+    for (const { source } of unnamed)
+      tellWrong(
+        `The reporting database follows ${source}, which the cells file does not name: name it there, or end that with --end ${source}.`,
+      )
+    if (sums.length === cells.cells.length && unnamed.length === 0) await dropSums(pool, known, sums)
+    process.stdout.write(await standing(pool, states))
   } finally {
     await pool.end()
   }
+}
+
+/** Something is not as it should be, and the rest goes on. */
+function tellWrong(sentence: string): void {
+  process.stderr.write(`${sentence}\n`)
+  process.exitCode = 1
 }
 
 /** Gives a role what gateways read. What it may do beyond that is told, and nothing is kept back for it. */
@@ -87,26 +105,42 @@ async function letRead(pool: pg.Pool, reader: string): Promise<void> {
     ? await rightsBeyond(pool, 'reader', role)
     : [`There is no role ${reader} for gateways to read as: make it, or name another with --reader.`]
   if (role) await grantReading(pool, role, 'reader')
-  for (const one of told) process.stderr.write(`REPORTING_DATABASE_URL: ${one}\n`)
-  if (told.length > 0) process.exitCode = 1
+  for (const one of told) tellWrong(`REPORTING_DATABASE_URL: ${one}`)
+}
+
+type Databases = ReadonlyMap<string, string | undefined>
+
+/** Which database each cell has; one that cannot be asked is refused when its turn comes. */
+async function readDatabases(cells: readonly Cell[]): Promise<Databases> {
+  const found = cells.map(async cell => {
+    const ids = await withCell(cell, ({ owner }) => readDatabaseIds(owner)).catch(() => undefined)
+    return [cell.name, ids?.database] as const
+  })
+  return new Map(await Promise.all(found))
 }
 
 /** What is wrong with one cell keeps no other from being followed. */
-async function followCell(pool: pg.Pool, cell: Cell, sums: CellSums[]): Promise<void> {
+async function followCell(pool: pg.Pool, cell: Cell, databases: Databases, sums: CellSums[]): Promise<void> {
   try {
     await withCell(cell, async (one, config, tell) => {
-      await refuseCell(pool, one, config)
+      await refuseCell(pool, one, config, cell.gateways, databases)
       const done = await tell('cellFollowed', () => follow(pool, one, systemClock.real(), systemRandom))
       sums.push(await readSums(one.owner))
       process.stdout.write(`${cell.name} ${done}.\n`)
+      for (const left of await leftSlots(pool, one)) tellWrong(`${cell.name}: ${left}`)
     })
   } catch (error) {
-    process.stderr.write(`${cell.name}: ${errorText(error)}\n`)
-    process.exitCode = 1
+    tellWrong(`${cell.name}: ${errorText(error)}`)
   }
 }
 
-async function refuseCell(pool: pg.Pool, cell: FollowedCell, config: Config): Promise<void> {
+async function refuseCell(
+  pool: pg.Pool,
+  cell: FollowedCell,
+  config: Config,
+  gateways: Cell['gateways'],
+  databases: Databases,
+): Promise<void> {
   const proofs = await readProofs(cell.owner).catch((error: Error) =>
     refuseCommand(`Its database cannot be reached: ${error.message}.`),
   )
@@ -122,35 +156,62 @@ async function refuseCell(pool: pg.Pool, cell: FollowedCell, config: Config): Pr
   const isLookup = ({ name }: { readonly name: string }) => name.startsWith('lookup')
   const isShared = known.filter(isLookup).some(({ proof }) => proofs.some(one => isLookup(one) && one.proof.equals(proof)))
   if (known.length > 0 && !isShared) refuseCommand('Its lookup key is another than that of the cells which are followed already.')
-  const refused = await publisherRefusals(cell)
+  const its = await databaseOfCell(cell.owner, gateways)
+  const why = 'why' in its ? its.why : whyShared(cell.name, databases)
+  if (why !== undefined) refuseCommand(`It is left as it is: ${why}.`)
+  const refused = [...(await placeRefusals(pool, cell)), ...(await publisherRefusals(cell))]
   if (refused.length > 0) refuseCommand(refused.join('\n'))
   await keepMode(pool, mode, systemClock.real())
   for (const { name, proof } of proofs.filter(isLookup)) await keepProof(pool, name, proof, systemClock.real())
 }
 
-/** Also of a cell that is no more, and that the file does not name. */
-async function endCell(pool: pg.Pool, name: string, cell: Cell | undefined): Promise<void> {
+/**
+ * Also of a cell that is no more, or that the file does not name so; what was ended half-way goes on. Its slot is looked for in the cell of that name, then in the others,
+ * where it stands when a name was misspelt.
+ */
+async function endCell(pool: pg.Pool, name: string, cells: readonly Cell[]): Promise<void> {
   const slots = await unsubscribe(pool, name)
-  if (!(await forgetSource(pool, name))) refuseCommand(`The reporting database does not follow ${name}.`)
-  process.stdout.write(`${name} is followed no longer; what was copied of it stays.\n`)
-  const failed = cell
-    ? await withCell(cell, ({ replicator }, _, tell) => tell('cellUnfollowed', () => dropSlots(replicator, slots))).catch(
-        errorText,
-      )
-    : 'The file of the cells does not name it.'
-  if (failed !== undefined)
+  const wasFollowed = (await isReporting(pool)) && (await forgetSource(pool, name))
+  if (wasFollowed) process.stdout.write(`${name} is followed no longer; what was copied of it stays.\n`)
+  const named = cells.find(cell => cell.name === name)
+  const failed = named ? [] : ['The file of the cells does not name it.']
+  for (const cell of [...(named ? [named] : []), ...cells.filter(one => one !== named)])
+    try {
+      if (await withCell(cell, ({ replicator }, _, tell) => dropThere(replicator, slots, wasFollowed, tell))) {
+        process.stdout.write(`Its slot ${subscriptionName(name)} in ${cell.name} is dropped.\n`)
+        return
+      }
+    } catch (error) {
+      if (cell === named || !named) failed.push(`${cell.name}: ${errorText(error)}`)
+    }
+  if (!wasFollowed) refuseCommand([`The reporting database does not follow ${name}.`, ...failed].join('\n'))
+  if (failed.length > 0)
     refuseCommand(
-      `${failed}\nIf its database still runs, drop there what it keeps: select pg_drop_replication_slot('${slots[0]}').`,
+      `${failed.join('\n')}\nIf its database still runs, drop there what it keeps: ${dropText(subscriptionName(name))}.`,
     )
+}
+
+/** False where the cell has none. */
+async function dropThere(
+  replicator: Connection,
+  slots: readonly string[],
+  wasFollowed: boolean,
+  tell: TellInCell,
+): Promise<boolean> {
+  const found = await matchingSlots(replicator, slots)
+  if (found.length === 0) return false
+  if (!wasFollowed && found.some(({ active }) => active)) refuseCommand('Another reporting database follows it.')
+  await tell('cellUnfollowed', () => dropSlots(replicator, slots))
+  return true
 }
 
 /** Has the cell's audit tell of what is done with it. */
 type TellInCell = <Value>(action: AuditAction, work: () => Promise<Value>) => Promise<Value>
 
-async function withCell(
+async function withCell<Value>(
   cell: Cell,
-  work: (cell: FollowedCell, config: Config, tell: TellInCell) => Promise<void>,
-): Promise<void> {
+  work: (cell: FollowedCell, config: Config, tell: TellInCell) => Promise<Value>,
+): Promise<Value> {
   const environment = environmentOf(cell)
   const config = readConfig(environment, projectFolder)
   if (config.databaseUrl === undefined)
@@ -162,7 +223,7 @@ async function withCell(
     )
   const [owner, replicator] = [poolOf(config.databaseUrl), poolOf(url)]
   try {
-    await work({ name: cell.name, owner, replicator, url }, config, async (action, work) => {
+    return await work({ name: cell.name, owner, replicator, url }, config, async (action, work) => {
       const recorder = { keys: keysOf(config, await readProofs(owner)), clock: systemClock, by: thisProcess('commandLine') }
       return tellAndDo(owner, recorder, { action, subject: cell.name }, work)
     })
@@ -174,11 +235,11 @@ async function withCell(
 const poolOf = (connectionString: string): pg.Pool =>
   makePool({ connectionString, application_name: 'tollgate cells', query_timeout: silentMilliseconds }, 2, () => {})
 
-async function standing(pool: pg.Pool): Promise<string> {
+async function standing(pool: pg.Pool, states: readonly SubscriptionState[]): Promise<string> {
   const sources = new Map((await readSources(pool)).map(one => [one.source, one]))
   return table([
     ['cell', 'tables being copied', 'runs', 'stopped', 'seconds behind'],
-    ...(await readSubscriptions(pool)).map(({ source, copying, runs, errors }) => {
+    ...states.map(({ source, copying, runs, errors }) => {
       const found = sources.get(source)
       return [source, copying, runs ? 'yes' : 'no', errors, found ? lagOf(found, systemClock.real()) : null]
     }),

@@ -10,7 +10,6 @@ import { inTransaction, makePool, replicaRefusal, writingPool } from '../platfor
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
 import { claimWhenSilent, makeFolder } from '../platform/database/folder.ts'
-import { refuseReporting } from '../platform/database/following.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
 import { migrate } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -19,6 +18,7 @@ import { readProofs } from '../vault/store.ts'
 import { channelRefusal } from './channelRefusal.ts'
 import type { Config } from './config.ts'
 import { credentialsOf, noteCredentials } from './credentials.ts'
+import { refuseReporting } from './reporting/whose.ts'
 
 export type OpenDatabase = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
 

@@ -2,7 +2,6 @@
 // and no other; so the way between the two, and who carries it, need not be asked.
 
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
-import { OperatorError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Figure, Measure } from '../metrics.ts'
 import { type Connection, type Database, timeParameter } from './connect.ts'
@@ -150,15 +149,4 @@ export function measureFollowing({ work, reporting: { follows } }: Database, clo
         errors = await readErrors(follows.pool, followingPrefix).catch(() => errors)
     },
   }
-}
-
-/** What subscribes to others has their payments, and would be a second place where money moves. */
-export async function refuseReporting(db: Connection): Promise<void> {
-  const { rows } = await db.query<{ there: boolean }>(`select to_regclass('reporting_sources') is not null as there`)
-  if (!rows[0]!.there) return
-  const { rows: sources } = await db.query<{ source: string }>('select source from reporting_sources order by source')
-  if (sources.length === 0) return
-  throw new OperatorError(
-    `This database follows others for reports (${sources.map(one => one.source).join(', ')}) and takes no payments: name it in REPORTING_DATABASE_URL.`,
-  )
 }

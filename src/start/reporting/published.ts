@@ -43,12 +43,14 @@ export const publishedText = published
   .map(({ table, columns }) => (columns ? `${table} (${columns.join(', ')})` : table))
   .join(', ')
 
+export const takingTrigger = (table: string): string => `take_${table}`
+
 /**
  * The function that takes the rows of a table in the reporting database, and its trigger. A second insert of one key would stop a subscription for good; here
  * it takes the place of the row that is known, or is left out. Whoever applies has no search path.
  */
 export function takingText(schema: string, { table, key, counts, does }: PublishedTable): string[] {
-  const [whole, name] = [`${schema}.${table}`, `take_${table}`]
+  const [whole, name] = [`${schema}.${table}`, takingTrigger(table)]
   const same = key.map(column => `t.${column} = new.${column}`).join(' and ')
   return [
     `create or replace function ${schema}.${name}() returns trigger language plpgsql as $$

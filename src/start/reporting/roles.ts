@@ -4,6 +4,7 @@
 import pg from 'pg'
 import type { Connection } from '../../platform/database/connect.ts'
 import { type PublishedTable, published } from './published.ts'
+import { isReporting } from './whose.ts'
 
 type ReadingRole = 'replicator' | 'reader'
 
@@ -87,6 +88,5 @@ export async function rightsBeyond(db: Connection, kind: ReadingRole, role?: str
 
 /** The same of whoever asks in a reporting database; nothing of a standby, where the gateway's own role reads what it may read anyway. */
 export async function rightsOfReader(db: Connection): Promise<string[]> {
-  const { rowCount } = await db.query('select from reporting_sources limit 1')
-  return rowCount === 0 ? [] : rightsBeyond(db, 'reader')
+  return (await isReporting(db)) ? rightsBeyond(db, 'reader') : []
 }

@@ -4,23 +4,12 @@ import pg from 'pg'
 import type { Random } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { followingPrefix, nameBeat } from '../../platform/database/following.ts'
-import { OperatorError } from '../../platform/errors.ts'
 import { published, publishedText, takingText } from './published.ts'
 import { grantReading, rightsBeyond } from './roles.ts'
+import { dropSlots, type FollowedCell, findSlot, findSubscription, subscriptionName } from './slots.ts'
+import { isGateways } from './whose.ts'
 
 const publication = 'tollgate_reporting'
-/** Of a subscription, and of its slot in the cell. */
-const nameOf = (cell: string): string => followingPrefix + cell.replaceAll('-', '_')
-
-/** A cell as the reporting database follows it. */
-export type FollowedCell = {
-  readonly name: string
-  /** Owns the tables. */
-  readonly owner: Connection
-  /** May replicate, and read what is published; the reporting server connects as it, and keeps its password. */
-  readonly replicator: Connection
-  readonly url: string
-}
 
 type Found = { readonly what: string; readonly is: string; readonly wrong: boolean; readonly rule: string }
 
@@ -35,7 +24,7 @@ export async function publisherRefusals({ name, owner, replicator, url }: Follow
      select 'synchronous_standby_names', current_setting('synchronous_standby_names'), exists (select from regexp_matches(current_setting('synchronous_standby_names'), '"((?:[^"]|"")*)"|([*])|([^\\s,()"]+)', 'g') name
                      where lower(coalesce(name[1], name[2], name[3])) in ('*', lower($1))),
             'must name standbys, and not the reporting database: every payment would wait for it'`,
-    [URL.parse(url)?.searchParams.get('application_name') ?? nameOf(name)],
+    [URL.parse(url)?.searchParams.get('application_name') ?? subscriptionName(name)],
   )
   const { rows: roles } = await replicator.query<{ role: string }>(
     'select current_user as role from pg_roles where rolname = current_user and not rolreplication and not rolsuper',
@@ -55,32 +44,23 @@ export async function publisherRefusals({ name, owner, replicator, url }: Follow
 
 /** What keeps a server from subscribing to so many cells. */
 export async function subscriberRefusals(db: Connection, cells: number): Promise<string[]> {
-  const { rows } = await db.query<{ standby: boolean; workers: number; may: boolean; taken: boolean; foreign: string | null }>(
+  const { rows } = await db.query<{ standby: boolean; workers: number; may: boolean; foreign: string | null }>(
     `select pg_is_in_recovery() as standby, current_setting('max_logical_replication_workers')::int as workers,
             coalesce((select rolsuper from pg_roles where rolname = current_user), false)
               or exists (select from pg_roles where rolname = 'pg_create_subscription' and pg_has_role(oid, 'member')) as may,
-            to_regclass('installation') is not null and to_regclass('reporting_sources') is null as taken,
             case when to_regclass('reporting_sources') is null and to_regclass('installation') is null then
               (select min(relname) from pg_class join pg_namespace on pg_namespace.oid = relnamespace
                 where nspname = current_schema() and relkind in ('r', 'p', 'v', 'm', 'f')
                   and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')) end as foreign`,
   )
-  const { standby, workers, may, taken, foreign } = rows[0]!
+  const { standby, workers, may, foreign } = rows[0]!
   if (standby) return ['It is a standby, which follows one database already: it needs no subscription.']
-  const gateways = taken || (await isGateways(db))
   return [
     ...(foreign === null ? [] : [`Another program has made ${foreign} in this database: a reporting database begins empty.`]),
-    ...(gateways ? ['A gateway has used this database: a reporting database begins empty.'] : []),
+    ...((await isGateways(db)) ? ['A gateway has used this database: a reporting database begins empty.'] : []),
     ...(workers > cells ? [] : [`max_logical_replication_workers is ${workers}: it must be more than the ${cells} cells.`]),
     ...(may ? [] : ['The role may not make subscriptions: it must be a superuser, or have the role pg_create_subscription.']),
   ]
-}
-
-async function isGateways(db: Connection): Promise<boolean> {
-  const { rows } = await db.query<{ there: boolean }>(`select to_regclass('reporting_sources') is not null as there`)
-  if (!rows[0]!.there) return false
-  const { rows: found } = await db.query('select from installation where not exists (select from reporting_sources)')
-  return found.length > 0
 }
 
 /** The tables take rows as they come: of two with one key the one that counts, and without what is not published. */
@@ -98,16 +78,13 @@ export async function prepareTables(db: Connection): Promise<void> {
   }
 }
 
-type Slot = { readonly isLost: boolean; readonly isActive: boolean }
-type Subscription = { readonly oid: number; readonly enabled: boolean }
-
 /**
  * Makes the reporting database follow a cell, or puts right what is there. Returns what was done. A slot that the cell has lost, because it was too far behind or
  * another server took over, is made anew, and everything is copied again beside what is there.
  */
 export async function follow(db: Connection, cell: FollowedCell, now: number, random: Random): Promise<string> {
   const { owner, replicator, url } = cell
-  const name = nameOf(cell.name)
+  const name = subscriptionName(cell.name)
   await nameBeat(owner, now, random, cell.name)
   await grantReading(owner, (await replicator.query<{ role: string }>('select current_user as role')).rows[0]!.role, 'replicator')
   const { rows: there } = await owner.query('select from pg_publication where pubname = $1', [publication])
@@ -126,59 +103,27 @@ export async function follow(db: Connection, cell: FollowedCell, now: number, ra
     await db.query(`alter subscription ${name} refresh publication`)
     return 'follows'
   }
-  if (!subscription && slot?.isActive)
-    throw new OperatorError(`Another reporting database follows the cell ${cell.name}: one has its slot, ${name}.`)
   await dropSlots(replicator, await unsubscribe(db, cell.name))
   // Not by the subscription itself: on one server the two would wait for each other.
   await replicator.query(`select pg_create_logical_replication_slot($1, 'pgoutput')`, [name])
   await db.query(
     `create subscription ${name} connection ${pg.escapeLiteral(url)} publication ${publication} with (create_slot = false, slot_name = ${name}, copy_data = true)`,
   )
-  return subscription ? 'is copied anew: the cell had given up what it kept' : 'is copied'
+  if (!subscription) return 'is copied'
+  return slot ? 'is copied anew: the cell had given up what it kept' : 'is copied anew: the cell kept nothing for it'
 }
 
-/** Ends a subscription; what was copied stays. Returns the names of its slots in the cell, which hold what is written there until they are dropped. */
-export async function unsubscribe(db: Connection, cell: string): Promise<readonly [string, ...string[]]> {
-  const name = nameOf(cell)
+/** Ends a subscription; what was copied stays. Returns patterns of its slots in the cell, which hold what is written there until they are dropped. */
+export async function unsubscribe(db: Connection, cell: string): Promise<readonly string[]> {
+  const name = subscriptionName(cell)
+  const own = name.replaceAll('_', '\\_')
   const subscription = await findSubscription(db, name)
-  if (!subscription) return [name]
+  if (!subscription) return [own]
   await db.query(`alter subscription ${name} disable`)
   await db.query(`alter subscription ${name} set (slot_name = none)`)
   await db.query(`drop subscription ${name}`)
-  return [name, `pg\\_${subscription.oid}\\_sync\\_%`]
+  return [own, `pg\\_${subscription.oid}\\_sync\\_%`]
 }
-
-/** `slots`: patterns of names. Who used one ends in a moment. */
-export async function dropSlots(replicator: Connection, slots: readonly string[]): Promise<void> {
-  for (let tries = 0; ; tries++) {
-    const { rows } = await replicator.query<{ slot: string; active: boolean }>(
-      'select slot_name as slot, active from pg_replication_slots where slot_name like any ($1) and database = current_database()',
-      [slots],
-    )
-    if (rows.length === 0) return
-    if (tries === 50) throw new OperatorError(`The slot ${rows[0]!.slot} is still in use.`)
-    for (const { slot } of rows.filter(({ active }) => !active))
-      await replicator.query('select pg_drop_replication_slot($1)', [slot])
-    if (rows.some(({ active }) => active)) await replicator.query('select pg_sleep(0.2)')
-  }
-}
-
-const findSlot = async (db: Connection, name: string): Promise<Slot | undefined> =>
-  (
-    await db.query<Slot>(
-      `select coalesce(wal_status = 'lost', false) as "isLost", active as "isActive" from pg_replication_slots where slot_name = $1`,
-      [name],
-    )
-  ).rows[0]
-
-const findSubscription = async (db: Connection, name: string): Promise<Subscription | undefined> =>
-  (
-    await db.query<Subscription>(
-      `select oid::bigint as oid, subenabled as enabled from pg_subscription
-        where subname = $1 and subdbid = (select oid from pg_database where datname = current_database())`,
-      [name],
-    )
-  ).rows[0]
 
 /** How the subscriptions stand: tables that are still copied, and how often one was stopped. */
 export type SubscriptionState = {
