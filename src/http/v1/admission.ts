@@ -129,7 +129,7 @@ export function admit(
     ndc: identified.ndc ?? ndcOf(request, caller.entityId),
     publicUrl: request.publicUrl,
     tokenId: caller.token.id,
-    ...(key !== undefined && { key: requestKey(parts, channel, request.path, key, form) }),
+    ...(key !== undefined && { key: requestKey(parts, caller.entityId, channel.id, request.path, key, form) }),
   }
 }
 

@@ -26,8 +26,11 @@ export const postRegistration =
     if (!('channel' in admitted)) return admitted
     const { caller } = identified
     const row = chooseRegistration(parts, admitted, caller.merchantId, request.number)
-    const stored = 'refused' in row ? row : await storeRegistration(parts, row)
-    if (!('refused' in stored)) return json(200, recordOf(parts, caller, stored))
+    const stored = 'refused' in row ? row : await storeRegistration(parts, row, admitted.key)
+    if (!('refused' in stored))
+      return stored.deletedAt === null
+        ? json(200, recordOf(parts, caller, stored))
+        : unusable(parts, request, caller, 'registrationDeleted', { id: stored.id }) // what is sent again after that
     return resultAnswer(parts, request, 400, stored.refused, {
       entityId: caller.entityId,
       // What was refused has an id, as everything that is refused for its card has one.
@@ -92,8 +95,9 @@ async function unusable(
   request: Request,
   { entityId, merchantId }: Caller,
   name: ResultName,
+  more?: Nested,
 ): Promise<HttpAnswer> {
   const status = name === 'registrationDoesNotExist' ? 404 : 400
   if (status === 404) await refuseElsewhere(parts.database.work, merchantId)
-  return resultAnswer(parts, request, status, name, { entityId })
+  return resultAnswer(parts, request, status, name, { entityId, ...(more && { more }) })
 }
