@@ -1,4 +1,4 @@
-// An Idempotency-Key when something has changed between a request and its twin: the rules that choose a channel, the lookup key, the
+// An Idempotency-Key when something has changed between a request and its twin: the rules that choose a channel, the registration that paid, the lookup key, the
 // release of the gateway. Whatever it is, an order is paid once, and its shop is told so.
 
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ const id = (end: string) => `7e57c0de${end.padStart(24, '0')}`
 const [merchant, one, other] = [id('1'), id('a'), id('b')]
 const [ofMerchant, ofOne, ofOther] = ['token-of-the-whole-merchant', 'token-of-the-first-channel', 'token-of-the-other-channel']
 
-/** The merchant's rules. */
+/** The merchant's rules; without channels: rules that fit nothing that is sent here. */
 const seed = (...channels: readonly string[]): Seed => ({
   psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
   divisions: [
@@ -108,12 +108,38 @@ describe('an order whose rules change', () => {
     await ruled(one)
   })
 
+  it('of which none fits any more, still gets the answer of the first', async () => {
+    const [first, details] = [
+      await pay('gone'),
+      await send('/v1/registrations', 'gone', { entityId: merchant, ...visa, currency: 'EUR' }),
+    ]
+    is(details, approved)
+    const charge = (key: string) =>
+      send(`/v1/registrations/${details.body.id}/payments`, key, {
+        entityId: merchant,
+        ...money,
+        merchantTransactionId: 'order-charge',
+      })
+    const charged = await charge('charge')
+    is(charged, approved)
+    await ruled()
+    assert.equal((await pay('gone')).text, first.text)
+    assert.equal((await charge('charge')).text, charged.text)
+    is(await pay('gone', { amount: '78.00' }), '400 200.300.407')
+    is(await pay('gone-another'), '400 200.300.407')
+    is(await charge('charge-another'), '400 200.300.407')
+    assert.deepEqual([await paid('gone'), await paid('charge')], [1, 1])
+    await ruled(one)
+  })
+
   it('whose capture and refund were asked for under a key, has them once', async () => {
     const { body } = await pay('followed')
     const refund = () => send(`/v1/payments/${body.id}`, 'refund', { entityId: merchant, ...money, paymentType: 'RF' })
     const first = await refund()
     is(first, approved)
     await ruled(other)
+    assert.equal((await refund()).text, first.text)
+    await ruled()
     assert.equal((await refund()).text, first.text)
     await ruled(one)
   })
@@ -234,14 +260,36 @@ describe('a gateway of an older release knows keys by the channel alone', () => 
   })
 })
 
-describe('a registration that is gone', () => {
+describe('an order that a registration has paid', () => {
+  const store = async () =>
+    (await gateway.post('/v1/registrations', { entityId: one, ...visa }, { Authorization: `Bearer ${ofOne}` })).body.id
+  const charge = (registration: string, key: string, amount = '33.00') =>
+    send(`/v1/registrations/${registration}/payments`, key, { entityId: one, ...money, amount }, ofOne)
   const remove = async (registration: string) => {
     const headers = { Authorization: `Bearer ${ofOne}` }
     const url = `${gateway.baseUrl}/v1/registrations/${registration}?entityId=${one}`
     assert.equal((await fetch(url, { method: 'DELETE', headers })).status, 200)
   }
 
-  it('is said to be gone, by its id, to whoever sends it again', async () => {
+  it('gets the answer of the first when the registration is gone', async () => {
+    const registration = await store()
+    const first = await charge(registration, 'paid')
+    is(first, approved)
+    await remove(registration)
+    assert.equal((await charge(registration, 'paid')).text, first.text)
+    is(await charge(registration, 'paid', '34.00'), '400 100.150.202')
+    is(await charge(registration, 'paid-another'), '400 100.150.202')
+  })
+
+  it('and when its card is kept no longer', async () => {
+    const registration = await store()
+    const first = await charge(registration, 'kept')
+    await gateway.pool.query('delete from sealed_cards where payment_id = $1', [registration])
+    assert.equal((await charge(registration, 'kept')).text, first.text)
+    is(await charge(registration, 'kept-another'), '400 100.150.206')
+  })
+
+  it('of a registration that was sent again: what is gone is said to be gone, by its id', async () => {
     const make = () => send('/v1/registrations', 'deleted', { entityId: one, ...visa }, ofOne)
     const { body } = await make()
     assert.equal((await make()).body.id, body.id)

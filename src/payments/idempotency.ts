@@ -80,6 +80,16 @@ export async function storeOnce(
   return isTwin(owner, key!) ? owner.subjectId : keyReused
 }
 
+/** What the first request under a key was told; undefined when there was none that was a payment, or another one. */
+export async function answeredBefore(
+  parts: PaymentParts,
+  merchantId: string,
+  key: RequestKey,
+): Promise<PaymentResponse | undefined> {
+  const owner = await ownerOf(parts, merchantId, key)
+  return owner?.paid && isTwin(owner, key) ? awaitAnswer(parts, merchantId, owner.subjectId) : undefined
+}
+
 /** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
 export async function awaitTwin(
   parts: PaymentParts,

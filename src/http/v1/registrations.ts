@@ -13,7 +13,7 @@ import { type HttpAnswer, json, ndcOf, type Request, resultAnswer } from '../ans
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
+import { type Admission, admit, admitRead, askedFor, identify, ruledChannel, unlessAnswered } from './admission.ts'
 import { answerOf } from './payments.ts'
 
 export const postRegistration =
@@ -76,12 +76,13 @@ export const postRegistrationPayment =
     if (!('caller' in identified)) return identified
     const { caller } = identified
     const judge = admission.checks.registrationPayment
+    const refuse = (refused: HttpAnswer) => unlessAnswered(admission, request, identified, refused)
     const admitted = admit(admission, request, identified, ruledChannel(admission, identified), judge)
-    if (!('channel' in admitted)) return admitted
+    if (!('channel' in admitted)) return refuse(admitted)
     const found = await usableRegistration(parts, caller.entityId, id)
-    if (typeof found === 'string') return unusable(parts, request, caller, found)
+    if (typeof found === 'string') return refuse(await unusable(parts, request, caller, found))
     const paying = await withRegistration(parts, admitted, found)
-    if (typeof paying === 'string') return unusable(parts, request, caller, paying)
+    if (typeof paying === 'string') return refuse(await unusable(parts, request, caller, paying))
     return answerOf(parts, request, admitted, await pay(parts, paying))
   }
 
