@@ -1,16 +1,16 @@
 // A merchant makes a checkout, changes it, and takes it away.
 
-import { timingSafeEqual } from 'node:crypto'
 import type { ParameterError } from '../contract/formCheck.ts'
 import { limits } from '../contract/limits.ts'
 import type { Values } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
-import { keyReused } from '../payments/idempotency.ts'
+import { isBodyOf, keyReused, storeOnce } from '../payments/idempotency.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { keyHours } from '../payments/kept.ts'
+import { claimsOf, type RequestKey } from '../payments/store/keys.ts'
 import { findPayment } from '../payments/store/read.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { addDue } from '../platform/due/store.ts'
@@ -23,6 +23,7 @@ import {
   endCheckout,
   eraseCheckout,
   findCheckout,
+  findCheckouts,
   findLastAttempt,
   insertCheckout,
   lockCheckout,
@@ -38,7 +39,10 @@ export type NewCheckout = Pick<CheckoutRow, 'merchantId' | 'id' | 'createdAt'> &
   readonly link?: string
 }
 
-/** `id`: 32 hex characters by chance. A request with an Idempotency-Key has an id that follows from it, so that its twin makes none. */
+/**
+ * `id`: 32 hex characters by chance. A request with an Idempotency-Key has an id that follows from it: of a gateway of an older release, which claims no key, its twin
+ * makes none; and it makes no second one for as long as it lives, if that is longer than keys are good.
+ */
 export async function createCheckout(
   parts: CheckoutParts,
   { channel, values, known, publicUrl, key, tokenId }: PaymentRequest,
@@ -50,37 +54,52 @@ export async function createCheckout(
   const now = parts.directory.businessTime(merchantId)
   const minutes = Number(values.get('validMinutes') ?? limits.checkoutMinutes)
   const build = values.get('integrity') === 'true' ? parts.formBuild() : undefined
-  const idOf = (hash: Buffer) => hash.toString('hex', 0, 16)
-  // While the lookup key is changed a twin may come under the one before it.
-  const before = key?.older && (await findCheckout(parts.database.work, merchantId, idOf(key.older.hash)))
-  const name = { merchantId, id: before ? before.id : key ? idOf(key.hash) : id }
+  const ids = key ? claimsOf({ named: key.ruled, ruled: key.named }).map(({ hash }) => hash.toString('hex', 0, 16)) : [id]
+  const name = { merchantId, id: ids[0]! }
   const row: CheckoutRow = {
     ...name,
     channelId: channel.id,
     tokenId: tokenId!,
     sealed: sealValues(parts, name, keptValues(values, known)),
-    fingerprint: key?.fingerprint ?? null,
+    fingerprint: key ? key.named[0]!.fingerprint : null,
     scriptBuild: build?.build ?? null,
     createdAt: now,
     expiresAt: now + minutes * 60_000,
     endedAt: null,
   }
-  // First what takes it away again: a process that dies in between leaves nothing that stays.
   const hours = Math.max(minutes / 60 + erasedAfterHours, key ? keyHours : 0)
   const erasedAt = parts.clock.real() + hours * 3_600_000
-  await addDue(parts.database.work, checkoutErasure, merchantId, row.id, erasedAt)
-  const made = await insertCheckout(parts.database.work, row)
-  const first = made ? row : (await findCheckout(parts.database.work, merchantId, row.id))!
-  const fingerprint = before ? key!.older!.fingerprint : key?.fingerprint
-  if (!made && !(fingerprint && first.fingerprint && timingSafeEqual(first.fingerprint, fingerprint))) return keyReused
-  const wireId = wireIdOf(merchantId, row.id)
+  const stored = await storeCheckout(parts, row, key, ids, erasedAt)
+  if (typeof stored !== 'string') return stored
+  const first = key ? await findCheckout(parts.database.work, merchantId, stored) : row
+  if (!first) return { refused: 'checkoutGone', stored: false } // and its key is not over yet
+  if (key && !(first.fingerprint && isBodyOf(key, first.fingerprint))) return keyReused
+  const wireId = wireIdOf(merchantId, first.id)
   return {
-    ...name,
+    merchantId,
+    id: first.id,
     wireId,
     createdAt: first.createdAt,
     ...(build && { integrity: build.integrity }),
     ...(values.has('validMinutes') && { link: `${publicUrl}/pay/${wireId}` }),
   }
+}
+
+/** Its id, or that of what its twin has made: `ids` are those that a gateway of an older release makes of the key. */
+async function storeCheckout(
+  parts: CheckoutParts,
+  row: CheckoutRow,
+  key: RequestKey | undefined,
+  ids: readonly string[],
+  erasedAt: number,
+): Promise<string | Refusal> {
+  const there = key ? await findCheckouts(parts.database.work, row.merchantId, ids) : []
+  const twin = there.find(({ fingerprint }) => fingerprint && isBodyOf(key!, fingerprint))
+  if (twin) return twin.id
+  return storeOnce(parts, row.merchantId, row.id, key, async db => {
+    await addDue(db, checkoutErasure, row.merchantId, row.id, erasedAt) // what takes it away again
+    await insertCheckout(db, row)
+  })
 }
 
 /** What a checkout says anew replaces what it said; the rest stays. Not while somebody pays it. */

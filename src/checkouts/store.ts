@@ -50,11 +50,15 @@ export async function insertCheckout(db: Connection, row: CheckoutRow): Promise<
 }
 
 export async function findCheckout(db: Connection, merchantId: string, id: string): Promise<CheckoutRow | undefined> {
-  const { rows } = await db.query<CheckoutRow>(`select ${columns} from checkouts where merchant_id = $1 and id = $2`, [
-    merchantId,
-    id,
-  ])
-  return rows[0]
+  return (await findCheckouts(db, merchantId, [id]))[0]
+}
+
+export async function findCheckouts(db: Connection, merchantId: string, ids: readonly string[]): Promise<CheckoutRow[]> {
+  const { rows } = await db.query<CheckoutRow>(
+    `select ${columns} from checkouts where merchant_id = $1 and id = any ($2::uuid[])`,
+    [merchantId, ids],
+  )
+  return rows
 }
 
 /** Until the transaction ends nobody else begins an attempt, changes the checkout or deletes it. */

@@ -4,7 +4,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
-import type { Channel } from '../merchants/directory.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { hasDue } from '../platform/due/store.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { type PaymentResponse, pendingRecord } from './execute.ts'
@@ -13,23 +13,33 @@ import type { PaymentParts } from './parts.ts'
 import type { Payment, PaymentState } from './payment.ts'
 import { pendingAnswers } from './read/pendingAnswers.ts'
 import { wasAnnouncedPending } from './store/answers.ts'
-import type { RequestKey } from './store/payments.ts'
-import { findChain, findKeyOwner, findPayment } from './store/read.ts'
+import { claimKey, claimsOf, findKeyOwner, type KeyClaim, type KeyOwner, type RequestKey } from './store/keys.ts'
+import { findChain, findPayment } from './store/read.ts'
 
 /** How long a twin waits beyond the time that the first request may wait for its connector. */
 const twinSlackSeconds = 5
 
-/** The key of a request, bound to its channel and its path, and a fingerprint of its body without the CVV. */
-export function requestKey(parts: PaymentParts, { id }: Channel, path: string, key: string, form: Form): RequestKey {
+/**
+ * The key of a request, bound to the entity that it names and to its path, and a fingerprint of its body without the CVV. `channelId`: where it goes; absent where
+ * nothing tells that any more.
+ */
+export function requestKey(
+  { keys }: Pick<PaymentParts, 'keys'>,
+  entityId: string,
+  channelId: string | undefined,
+  path: string,
+  key: string,
+  form: Form,
+): RequestKey {
   const body = form.pairs
     .filter(([name]) => name !== 'card.cvv')
     .map(pair => JSON.stringify(pair))
     .sort()
     .join('\n')
-  const hashes = keyedHashes(parts.keys, 'idempotency key', `${id}\n${path}\n${key}`)
-  const fingerprints = keyedHashes(parts.keys, 'request body', body)
-  const [newest, older] = hashes.map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
-  return { ...newest!, ...(older && { older }) }
+  const fingerprints = keyedHashes(keys, 'request body', body)
+  const claims = (id: string): KeyClaim[] =>
+    keyedHashes(keys, 'idempotency key', `${id}\n${path}\n${key}`).map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
+  return { named: claims(entityId), ruled: channelId === undefined || channelId === entityId ? [] : claims(channelId) }
 }
 
 /** The same key with another body. */
@@ -40,8 +50,45 @@ export const keyReused: Refusal = {
 }
 
 /** Whose a key is. */
-export const ownerOf = ({ database }: PaymentParts, merchantId: string, { hash, older }: RequestKey) =>
-  findKeyOwner(database.work, merchantId, older ? [hash, older.hash] : [hash])
+export const ownerOf = ({ database }: PaymentParts, merchantId: string, key: RequestKey): Promise<KeyOwner | undefined> =>
+  findKeyOwner(database.work, merchantId, key)
+
+/** The body that came with the key is the one that its owner came with. */
+const isTwin = ({ hash, fingerprint }: KeyOwner, key: RequestKey): boolean =>
+  timingSafeEqual(fingerprint, claimsOf(key).find(claim => claim.hash.equals(hash))!.fingerprint)
+
+/** A body of which only the hash was kept, without which of the lookup keys made it. */
+export const isBodyOf = ({ named }: RequestKey, kept: Buffer): boolean =>
+  named.some(({ fingerprint }) => timingSafeEqual(fingerprint, kept))
+
+/** Stores what is no payment under its key, in one transaction, or finds what its twin has stored: the id of the one or the other. */
+export async function storeOnce(
+  parts: PaymentParts,
+  ownerId: string,
+  id: string,
+  key: RequestKey | undefined,
+  store: (db: Connection) => Promise<unknown>,
+): Promise<string | Refusal> {
+  const isOurs = await inTransaction(parts.database.work, async db => {
+    if (key && !(await claimKey(db, ownerId, id, key, parts.clock.real()))) return false
+    await store(db)
+    return true
+  })
+  if (isOurs) return id
+  const owner = await ownerOf(parts, ownerId, key!)
+  if (!owner) throw new Error('an idempotency key was taken and is gone')
+  return isTwin(owner, key!) ? owner.subjectId : keyReused
+}
+
+/** What the first request under a key was told; undefined when there was none that was a payment, or another one. */
+export async function answeredBefore(
+  parts: PaymentParts,
+  merchantId: string,
+  key: RequestKey,
+): Promise<PaymentResponse | undefined> {
+  const owner = await ownerOf(parts, merchantId, key)
+  return owner?.paid && isTwin(owner, key) ? awaitAnswer(parts, merchantId, owner.subjectId) : undefined
+}
 
 /** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
 export async function awaitTwin(
@@ -51,14 +98,16 @@ export async function awaitTwin(
 ): Promise<PaymentResponse | Refusal | 'ours'> {
   const owner = await ownerOf(parts, merchantId, key)
   if (!owner) throw new Error('an idempotency key was taken and is gone')
-  if (owner.paymentId === id) return 'ours'
-  const { fingerprint } = owner.hash.equals(key.hash) ? key : key.older!
-  if (!timingSafeEqual(owner.fingerprint, fingerprint)) {
-    return keyReused
-  }
+  if (owner.paid && owner.subjectId === id) return 'ours'
+  // One that is not stored was refused for another's key on its channel.
+  if (!owner.paid || !isTwin(owner, key)) return keyReused
+  return awaitAnswer(parts, merchantId, owner.subjectId)
+}
+
+async function awaitAnswer(parts: PaymentParts, merchantId: string, paymentId: string): Promise<PaymentResponse> {
   const told = await parts.lookTogether(
-    `twin ${merchantId} ${owner.paymentId}`,
-    () => toldOf(parts, merchantId, owner.paymentId),
+    `twin ${merchantId} ${paymentId}`,
+    () => toldOf(parts, merchantId, paymentId),
     told => told !== undefined,
     Number.POSITIVE_INFINITY,
   )

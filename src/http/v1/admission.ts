@@ -11,11 +11,11 @@ import type { ResultName } from '../../contract/results/results.ts'
 import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { cardNumberRules } from '../../merchants/settings.ts'
-import { requestKey } from '../../payments/idempotency.ts'
+import { answeredBefore, requestKey } from '../../payments/idempotency.ts'
 import type { PaymentRequest } from '../../payments/initial/pay.ts'
 import { makeSearches, type Searches } from '../../payments/read/search.ts'
 import { refuseElsewhere } from '../../platform/database/elsewhere.ts'
-import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
+import { type HttpAnswer, ndcOf, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import { type Authenticate, authenticator, type CalledForm, type Caller, channelOf, readCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import { countUnderWay, type UnderWay } from '../underWay.ts'
@@ -116,7 +116,7 @@ export function admit(
       'card numbers, or what passes for them, or CVVs stood in texts',
     )
   const key = request.headers['idempotency-key']
-  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+  if (key !== undefined && !isKey(key)) {
     return wrongForm(parts, request, identified, 'invalidParameter', [
       { name: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' },
     ])
@@ -129,12 +129,32 @@ export function admit(
     ndc: identified.ndc ?? ndcOf(request, caller.entityId),
     publicUrl: request.publicUrl,
     tokenId: caller.token.id,
-    ...(key !== undefined && { key: requestKey(parts, channel, request.path, key, form) }),
+    ...(key !== undefined && { key: requestKey(parts, caller.entityId, channel.id, request.path, key, form) }),
   }
 }
 
+const isKey = (text: string): boolean => /^[\x21-\x7e]{1,255}$/.test(text)
+
+/**
+ * A refusal of what may have been carried out before, when its channel, its registration or the rules of its merchant were others: what is sent again gets the answer
+ * of the first all the same. Whoever is told of a refusal would pay in another way, and twice.
+ */
+export async function unlessAnswered(
+  { parts }: Admission,
+  request: Request,
+  { form, caller }: CalledForm,
+  refused: HttpAnswer,
+): Promise<HttpAnswer> {
+  const sent = request.headers['idempotency-key']
+  if (sent === undefined || !isKey(sent)) return refused
+  const channelId = caller.entity.kind === 'channel' ? undefined : ruledChannel({ parts }, { form, caller })?.id
+  const key = requestKey(parts, caller.entityId, channelId, request.path, sent, form)
+  const first = await answeredBefore(parts, caller.merchantId, key)
+  return first ? saidAnswer(first) : refused
+}
+
 /** The channel that the request names, or that the merchant's rules choose. */
-export const ruledChannel = ({ parts }: Admission, { form, caller }: CalledForm): Channel | undefined =>
+export const ruledChannel = ({ parts }: Pick<Admission, 'parts'>, { form, caller }: CalledForm): Channel | undefined =>
   channelOf(parts, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
 
 /** Reads the query of a GET and finds the caller. */

@@ -13,7 +13,7 @@ import { type HttpAnswer, json, type Request, resultAnswer, saidAnswer } from '.
 import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admit, admitRead, askedFor, identify, notFound, ruledChannel } from './admission.ts'
+import { type Admission, admit, admitRead, askedFor, identify, notFound, ruledChannel, unlessAnswered } from './admission.ts'
 
 /** A request that begins something by itself: a payment, or an authentication of a cardholder alone. */
 const begin =
@@ -33,7 +33,8 @@ function admitRuled(
 ): PaymentRequest | HttpAnswer | Promise<HttpAnswer> {
   const identified = identify(admission, request)
   if (!('caller' in identified)) return identified
-  return admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
+  const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
+  return 'channel' in admitted ? admitted : unlessAnswered(admission, request, identified, admitted)
 }
 
 export const postPayment = begin('payment')
@@ -61,7 +62,8 @@ async function admitFollowUp(admission: Admission, request: Request, id: string)
   const identified = await identify(admission, request)
   if (!('caller' in identified)) return identified
   const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
-  return admit(admission, request, identified, channel, admission.checks.followUp)
+  const admitted = admit(admission, request, identified, channel, admission.checks.followUp)
+  return 'channel' in admitted ? admitted : unlessAnswered(admission, request, identified, admitted)
 }
 
 export const getPayment =

@@ -13,7 +13,7 @@ import { type HttpAnswer, json, ndcOf, type Request, resultAnswer } from '../ans
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
+import { type Admission, admit, admitRead, askedFor, identify, ruledChannel, unlessAnswered } from './admission.ts'
 import { answerOf } from './payments.ts'
 
 export const postRegistration =
@@ -26,8 +26,11 @@ export const postRegistration =
     if (!('channel' in admitted)) return admitted
     const { caller } = identified
     const row = chooseRegistration(parts, admitted, caller.merchantId, request.number)
-    const stored = 'refused' in row ? row : await storeRegistration(parts, row)
-    if (!('refused' in stored)) return json(200, recordOf(parts, caller, stored))
+    const stored = 'refused' in row ? row : await storeRegistration(parts, row, admitted.key)
+    if (!('refused' in stored))
+      return stored.deletedAt === null
+        ? json(200, recordOf(parts, caller, stored))
+        : unusable(parts, request, caller, 'registrationDeleted', { id: stored.id }) // what is sent again after that
     return resultAnswer(parts, request, 400, stored.refused, {
       entityId: caller.entityId,
       // What was refused has an id, as everything that is refused for its card has one.
@@ -73,12 +76,13 @@ export const postRegistrationPayment =
     if (!('caller' in identified)) return identified
     const { caller } = identified
     const judge = admission.checks.registrationPayment
+    const refuse = (refused: HttpAnswer) => unlessAnswered(admission, request, identified, refused)
     const admitted = admit(admission, request, identified, ruledChannel(admission, identified), judge)
-    if (!('channel' in admitted)) return admitted
+    if (!('channel' in admitted)) return refuse(admitted)
     const found = await usableRegistration(parts, caller.entityId, id)
-    if (typeof found === 'string') return unusable(parts, request, caller, found)
+    if (typeof found === 'string') return refuse(await unusable(parts, request, caller, found))
     const paying = await withRegistration(parts, admitted, found)
-    if (typeof paying === 'string') return unusable(parts, request, caller, paying)
+    if (typeof paying === 'string') return refuse(await unusable(parts, request, caller, paying))
     return answerOf(parts, request, admitted, await pay(parts, paying))
   }
 
@@ -92,8 +96,9 @@ async function unusable(
   request: Request,
   { entityId, merchantId }: Caller,
   name: ResultName,
+  more?: Nested,
 ): Promise<HttpAnswer> {
   const status = name === 'registrationDoesNotExist' ? 404 : 400
   if (status === 404) await refuseElsewhere(parts.database.work, merchantId)
-  return resultAnswer(parts, request, status, name, { entityId })
+  return resultAnswer(parts, request, status, name, { entityId, ...(more && { more }) })
 }

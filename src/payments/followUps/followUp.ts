@@ -90,7 +90,7 @@ async function write(
   if (!written) return { ended: { unknown: unknownReference[type] } }
   const { payment, chain, card, refused, lost, stored, ordered } = written
   // What is sent again is answered as it was, however full the chain is by now.
-  if (lost && !(request.key && (await ownerOf(parts, merchantId, request.key))))
+  if (lost && !(request.key && (await ownerOf(parts, merchantId, request.key))?.paid))
     return { ended: { refused: lost, stored: false } }
   if (!stored) {
     const twin = await awaitTwin(parts, payment, request.key!)

@@ -24,7 +24,6 @@ export type RegistrationOrigin = {
   readonly brand: string
   readonly tokenId?: string
   readonly paymentId?: string
-  readonly keyFingerprint?: Buffer
   /** Business time, milliseconds. */
   readonly madeAt: number
   readonly record: RegistrationRecord

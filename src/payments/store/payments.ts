@@ -18,12 +18,8 @@ import { putCards } from '../../vault/cardStore.ts'
 import type { SealedCard } from '../../vault/cards.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import type { Payment } from '../payment.ts'
+import type { KeyClaim, RequestKey } from './keys.ts'
 import type { NewRegistration } from './registrations.ts'
-
-/** The idempotency row of a request. While the lookup key is changed it has a second one under the older key: a twin whose process knows only one
- * of the two keys meets it all the same. */
-export type RequestKey = KeyClaim & { readonly older?: KeyClaim }
-type KeyClaim = { readonly hash: Buffer; readonly fingerprint: Buffer }
 
 export type NewPayment = {
   readonly payment: Payment
@@ -56,10 +52,9 @@ const paymentColumns = [
   'text',
   'bytea',
   'date',
-  'bytea',
-  'bytea',
-  'bytea',
-  'bytea',
+  'bytea[]',
+  'bytea[]',
+  'bytea[]',
   'uuid',
 ]
 
@@ -96,28 +91,38 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
     storableJson(payment.record),
     sealedCard?.sealed ?? null,
     sealedCard?.eraseAfter ?? null,
-    key?.hash ?? null,
-    key?.fingerprint ?? null,
-    key?.older?.hash ?? null,
-    key?.older?.fingerprint ?? null,
+    key ? hashesOf(key.named) : null,
+    key && key.ruled.length > 0 ? hashesOf(key.ruled) : null,
+    key ? key.named.map(({ fingerprint }) => fingerprint) : null,
     payment.tokenId ?? null,
   ]
 }
 
+const hashesOf = (claims: readonly KeyClaim[]): Buffer[] => claims.map(({ hash }) => hash)
+
 const paymentsText = (size: number, followUp: string): string => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
-              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, older_hash, older_fingerprint, token_id) as (values ${valuesList(paymentColumns, size)}),
+              received_at, recorded_at, record, sealed, erase_after, named_hashes, ruled_hashes, fingerprints, token_id) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
     insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
     select given.merchant_id, claim.hash, claim.fingerprint, given.id, given.recorded_at
-      from given cross join lateral (values (key_hash, fingerprint), (older_hash, older_fingerprint)) as claim (hash, fingerprint)
-     where claim.hash is not null and (older_hash is null or not exists (
-       select from idempotency_keys k where k.merchant_id = given.merchant_id and k.key_hash in (given.key_hash, given.older_hash)))
+      from given cross join lateral unnest(named_hashes, fingerprints) as claim (hash, fingerprint)
+     where cardinality(named_hashes || ruled_hashes) = 1 or not exists (
+       select from idempotency_keys k where k.merchant_id = given.merchant_id and k.key_hash = any (named_hashes || ruled_hashes))
      order by given.merchant_id, claim.hash -- the order in which every process takes them
     on conflict do nothing returning payment_id),
+  named as (
+    select given.* from given left join (select payment_id, count(*) as rows from claimed group by payment_id) mine on mine.payment_id = given.id
+     where coalesce(mine.rows, 0) = coalesce(cardinality(named_hashes), 0)),
+  ruled as ( -- behind the others: whoever loses those leaves nothing on the channel, where the key is another caller's
+    insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
+    select named.merchant_id, claim.hash, claim.fingerprint, named.id, named.recorded_at
+      from named cross join lateral unnest(ruled_hashes, fingerprints) as claim (hash, fingerprint) where ruled_hashes is not null
+     order by named.merchant_id, claim.hash
+    on conflict do nothing returning payment_id),
   owned as (
-    select given.id from given left join (select payment_id, count(*) as rows from claimed group by payment_id) mine on mine.payment_id = given.id
-     where coalesce(mine.rows, 0) = (given.key_hash is not null)::int + (given.older_hash is not null)::int),
+    select named.id from named left join (select payment_id, count(*) as rows from ruled group by payment_id) mine on mine.payment_id = named.id
+     where coalesce(mine.rows, 0) = coalesce(cardinality(ruled_hashes), 0)),
   stored as (
     insert into payments (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
                           merchant_transaction_id, received_at, recorded_at, record, token_id)
@@ -150,7 +155,7 @@ export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): Pa
     clock,
     ...(count && { count }),
     patienceSeconds: writePatienceSeconds,
-    key: ({ payment, key }) => payment.merchantId + (key?.hash.toString('hex') ?? payment.id),
+    key: ({ payment, key }) => payment.merchantId + (key ? key.named[0]!.hash.toString('hex') : payment.id),
     async write(rows) {
       const size = quantised(rows.length)
       const values = padded(rows.flatMap(paymentValues), size * paymentColumns.length)

@@ -143,19 +143,6 @@ export async function findChain(db: Connection, merchantId: string, rootId: stri
   return rows.map(answeredOf)
 }
 
-export type KeyOwner = { readonly paymentId: string; readonly hash: Buffer; readonly fingerprint: Buffer }
-
-/** Whose an idempotency key is, by its hashes. While the lookup key is changed one of two rows may be of a payment that lost and is not stored. */
-export async function findKeyOwner(db: Connection, merchantId: string, hashes: readonly Buffer[]): Promise<KeyOwner | undefined> {
-  const { rows } = await db.query<KeyOwner>({
-    name: 'find key',
-    text: `select payment_id as "paymentId", key_hash as hash, fingerprint from idempotency_keys k where merchant_id = $1 and key_hash = any ($2)
-             and exists (select from payments p where p.merchant_id = k.merchant_id and p.id = k.payment_id)`,
-    values: [merchantId, hashes],
-  })
-  return rows[0]
-}
-
 type Carrier = { readonly connector: string; readonly brand?: string; readonly record: { readonly prepared?: PreparedStates } }
 
 /** By what payments are carried, by their ids. */

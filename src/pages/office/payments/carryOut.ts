@@ -34,7 +34,7 @@ export async function carryOut(
     values: new Map(Object.entries(fields)),
     known: new Map(),
     ndc: `${channel.id}_${number}`,
-    key: requestKey(parts, channel, scope, once, { pairs: Object.entries(fields), broken: new Set() }),
+    key: requestKey(parts, channel.id, channel.id, scope, once, { pairs: Object.entries(fields), broken: new Set() }),
   })
   if ('unknown' in said) return { status: 404, description: results[said.unknown].description }
   if ('refused' in said) return { status: 400, description: results[said.refused].description }
