@@ -247,4 +247,9 @@ test('who adds much at once holds one connection, and is told to come again', as
     assert.ok(answered.every(({ status, headers }) => status === 503 && headers.get('retry-after') === '5'))
     await all
   }
+  // Whoever sends much writes lines that are bounded, with the address, and wakes nobody.
+  const told = gateway.logged.map(line => JSON.parse(line)).filter(({ message }) => / (no turn|failed)$/.test(message))
+  assert.ok(told.length >= forms.length * (sent - turns))
+  for (const { level, message, address } of told)
+    assert.deepEqual([level, message, address], ['warn', 'a caller found no turn', '127.0.0.1'])
 })
