@@ -5,10 +5,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type pg from 'pg'
 import { beginAudit, record, verify } from '../src/audit/chain.ts'
+import { readDefinitions } from '../src/audit/definitions/store.ts'
 import { thisProcess } from '../src/audit/entry.ts'
 import { auditWatch } from '../src/audit/watch.ts'
 import { clockWith } from '../src/platform/clock.ts'
-import { inTransaction, makePool } from '../src/platform/database/connect.ts'
+import { type Connection, inTransaction, makePool } from '../src/platform/database/connect.ts'
 import type { Log, LogFields } from '../src/platform/log.ts'
 import { makeDatabase, type TestDatabase } from './support/database.ts'
 import { testKeys } from './support/gateway.ts'
@@ -338,4 +339,21 @@ describe('what stands elsewhere in the database', () => {
     assert.deepEqual(verified.slice(0, 2), only(stranger('rule more of staff'), part).verified)
     assert.deepEqual((await told()).verified, before)
   })
+})
+
+// That function sees what is there when it is called: of a trigger that is dropped between two calls one would tell nothing, and the trigger would pass for a stranger's.
+it('what a trigger is like is asked once for each, so that none is found by half while it is dropped', async () => {
+  const plan = await inTransaction(pool, async db => {
+    const lines: string[] = []
+    const explained = async (text: string, values?: unknown[]) => {
+      if (text.includes('pg_get_triggerdef')) {
+        const { rows } = await db.query<{ 'QUERY PLAN': string }>(`explain verbose ${text}`, values)
+        lines.push(...rows.map(row => row['QUERY PLAN']))
+      }
+      return db.query(text, values)
+    }
+    await readDefinitions({ query: explained } as unknown as Connection, { names: [] })
+    return lines.join('\n')
+  })
+  assert.equal(plan.split('pg_get_triggerdef(').length - 1, 1, plan)
 })

@@ -222,25 +222,58 @@ describe('a shop that only the shopper names', () => {
       }
       assert.equal((await payments(id)).length, 1)
     })
-  it('is told to whoever comes first when it has ended before a browser came, and to nobody else', async () => {
-    const { id, url, atShop } = await leave(wallet)
+  /** Who comes late hears what became of the payment, and is led nowhere, however often he comes. */
+  const late = async (url: string, told: RegExp): Promise<void> => {
+    for (let times = 0; times < 2; times++) {
+      const seen = await makeShopper().open(url)
+      assert.deepEqual([seen.status, seen.location, seen.headers.getSetCookie()], [200, undefined, []])
+      assert.match(seen.text, told)
+      assert.doesNotMatch(seen.text + seen.headers.get('content-security-policy'), /elsewhere\.example/)
+    }
+  }
+  const decoupled = () =>
+    leave({ ...browserDescribed, 'card.number': '4200000000000026' }, { 'customParameters[3DS2_flow]': 'decoupled' })
+  /** The issuer of the sandbox says after a moment what became of it. */
+  const saidByIssuer = (id: string) =>
+    eventually(async () => (await payments(id))[0]!.result === 'succeededInTestMode', 'the issuer has said it')
+
+  it('is told to nobody when it has ended before a browser came', async () => {
+    const { id, url } = await leave(wallet)
     await gateway.advance('3h')
     assert.equal((await payments(id))[0]!.result, 'pendingTimedOut')
-    assert.equal((await makeShopper().open(url)).location, atShop)
-    await strange(url)
+    await late(url, /The time for this payment ran out/)
   })
-  it('is told to whoever comes first where there is nothing to do before, however late', async () => {
-    for (const isLate of [false, true]) {
-      const { id, url, atShop } = await leave(
-        { ...browserDescribed, 'card.number': '4200000000000026' },
-        { 'customParameters[3DS2_flow]': 'decoupled' },
-      )
-      // The issuer of the sandbox says what became of it after a moment.
-      if (isLate)
-        await eventually(async () => (await payments(id))[0]!.result === 'succeededInTestMode', 'the issuer has said it')
+  it('is told to whoever comes first where there is nothing to do before, if that is at once', async () => {
+    for (const isSaid of [false, true]) {
+      const { id, url, atShop } = await decoupled()
+      if (isSaid) await saidByIssuer(id)
       assert.equal((await makeShopper().open(url)).location, atShop)
       await strange(url)
     }
+    const { id, url, atShop } = await decoupled()
+    await saidByIssuer(id)
+    await gateway.advance('90s')
+    assert.equal((await makeShopper().open(url)).location, atShop)
+    await strange(url)
+  })
+  it('is told to nobody who comes later than at once: not what was paid, nor while that is waited for', async () => {
+    const { id, url } = await decoupled()
+    await gateway.advance('120s')
+    await late(url, /Your payment (to .* was received|has not been confirmed yet)/)
+    await saidByIssuer(id)
+    await late(url, /Your payment to .* was received/)
+    // Another shop's address is the merchant's own, and anybody may know it.
+    const known = await leave(wallet, { shopperResultUrl: said })
+    await gateway.advance('3h')
+    assert.equal((await makeShopper().open(known.url)).location, known.atShop)
+  })
+  it('is told to the browser that pays also when somebody only looks whether its link leads anywhere', async () => {
+    const { url, atShop } = await leave(challenged)
+    const shopper = makeShopper()
+    const page = await shopper.walk(url, gateway.baseUrl)
+    for (const path of ['/r/', '/r/return/', '/r/cancel/', '/r/methodDone/'])
+      assert.equal((await fetch(url.replace('/r/', path), { method: 'HEAD', redirect: 'manual' })).status, 405)
+    assert.equal((await shopper.press(page, 'approve', gateway.baseUrl)).location, atShop)
   })
   it('is called by the gateway when nobody reads the status: no other address is known', async () => {
     shop.received.length = 0

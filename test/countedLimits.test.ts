@@ -22,6 +22,7 @@ import { passkeysMost } from '../src/staff/passkeys/passkeys.ts'
 import { insertPasskey } from '../src/staff/passkeys/store.ts'
 import { addPerson, changeRole, peopleMost } from '../src/staff/people.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
+import { findPerson } from '../src/staff/store.ts'
 import { endpointParts } from './support/endpoints.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
@@ -201,10 +202,11 @@ for (const [what, { fill, most, writes, add, other, count }] of Object.entries(l
 
 test('somebody is not moved to where nobody can be added', async () => {
   const { id } = await addStaff(gateway.pool, 'viewer', [sandbox.divisionId])
+  const person = (await findPerson(gateway.pool, 'id', id))!
   const there = await gateway.pool.query(limits['people of an entity']!.count)
   assert.equal(there.rows[0].count, peopleMost)
-  assert.ok('refused' in (await changeRole(partsOf(gateway.pool), id, 'viewer', [merchantId])))
-  assert.ok(!('refused' in (await changeRole(partsOf(gateway.pool), id, 'support', [sandbox.divisionId]))))
+  assert.ok('refused' in (await changeRole(partsOf(gateway.pool), person, 'viewer', [merchantId])))
+  assert.ok(!('refused' in (await changeRole(partsOf(gateway.pool), person, 'support', [sandbox.divisionId]))))
 })
 
 test('who adds much at once holds one connection, and is told to come again', async () => {
@@ -245,4 +247,9 @@ test('who adds much at once holds one connection, and is told to come again', as
     assert.ok(answered.every(({ status, headers }) => status === 503 && headers.get('retry-after') === '5'))
     await all
   }
+  // Whoever sends much writes lines that are bounded, with the address, and wakes nobody.
+  const told = gateway.logged.map(line => JSON.parse(line)).filter(({ message }) => / (no turn|failed)$/.test(message))
+  assert.ok(told.length >= forms.length * (sent - turns))
+  for (const { level, message, address } of told)
+    assert.deepEqual([level, message, address], ['warn', 'a caller found no turn', '127.0.0.1'])
 })

@@ -11,7 +11,7 @@ import { inTransaction } from '../src/platform/database/connect.ts'
 import type { DueSource } from '../src/platform/due/source.ts'
 import { advanceClock } from '../src/sandbox/advance.ts'
 import type { SandboxParts } from '../src/sandbox/parts.ts'
-import { changePerson, endSessionsOf, lockPeople, removePerson } from '../src/staff/store.ts'
+import { changePerson, endSessionsOf, findPerson, lockPeople, removePerson } from '../src/staff/store.ts'
 import { decode } from './support/entities.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
@@ -266,6 +266,35 @@ test('an order that waits for its turn at the payment is not carried out for who
     assert.equal((await toldOf(who)).length, 1)
   }
 })
+
+for (const [order, fields] of [
+  ['role', { role: 'support', entity: sandbox.merchantId }],
+  ['reset', {}],
+  ['remove', {}],
+] as const)
+  test(`whom somebody above has moved or given another role meanwhile, no ${order} meets, and whoever stays`, async () => {
+    const who = await signedIn(gateway, 'admin', [sandbox.merchantId])
+    for (const [role, entity, isStill] of [
+      ['viewer', sandbox.divisionId, false],
+      ['admin', sandbox.merchantId, false],
+      ['viewer', sandbox.merchantId, true],
+    ] as const) {
+      const { id } = await addStaff(gateway.pool, 'viewer', [sandbox.merchantId])
+      const { answer } = await whileLocked(gateway.pool, id, async db => {
+        const answer = who.post(`/office/staff/${id}/${order}`, fields)
+        await untilWaiting(gateway.pool, 'from staff where')
+        await changePerson(db, id, role, [entity])
+        return { answer }
+      })
+      const { status, text } = await answer
+      assert.equal(status < 400, isStill, `${role} ${entity}: ${status} ${text.slice(0, 2000)}`)
+      assert.equal((await rowsOf('audit', `subject = '${id}' and action <> 'staffAdded'`)).length, isStill ? 1 : 0)
+      if (isStill) continue
+      assert.match(text, /was given another role meanwhile/)
+      const person = await findPerson(gateway.pool, 'id', id)
+      assert.deepEqual([person?.role, person?.entities], [role, [entity]])
+    }
+  })
 
 test('of two who remove each other at a time one does, and the other finds that nobody asks', async () => {
   const [one, other] = [await signedIn(gateway, 'admin', [psp]), await signedIn(gateway, 'admin', [psp])]

@@ -611,6 +611,15 @@ describe('money is given back', () => {
     assert.deepEqual(JSON.parse(rows[0].details), { type: 'RF', amount: '10.00', currency: 'EUR', reason: 'shoes came back' })
   })
 
+  it('is said to be done by no link of another site, nor of a mail', async () => {
+    for (const done of ['refund&amount=92.00', 'capture', 'replay', 'transfer']) {
+      const saysSo = async (headers: Record<string, string>) =>
+        (await finance.ask(`${pageOf()}?done=${done}`, headers)).text.includes('class="message')
+      for (const site of ['cross-site', 'same-site', 'none']) assert.equal(await saysSo({ 'Sec-Fetch-Site': site }), false, site)
+      for (const ours of [{ 'Sec-Fetch-Site': 'same-origin' }, {}]) assert.ok(await saysSo(ours), done)
+    }
+  })
+
   it('never more than is left', async () => {
     const { status, text } = await order('refund', { amount: '82.01' })
     assert.equal(status, 400)

@@ -64,7 +64,7 @@ export default (program: Command): void => {
     .description('takes the password and the second factor away, ends all sessions, and prints a new link')
     .action((name: string) =>
       withOpened(async opened => {
-        granted(await resetPerson(telling(opened), (await named(opened, name)).id))
+        granted(await resetPerson(telling(opened), await named(opened, name)))
         sayOfLink()
       }),
     )
@@ -74,7 +74,7 @@ export default (program: Command): void => {
     .description('somebody works here no more: all sessions end at once')
     .action((name: string) =>
       withOpened(async opened => {
-        const { id } = granted(await dismissPerson(opened, (await named(opened, name)).id))
+        const { id } = granted(await dismissPerson(opened, await named(opened, name)))
         process.stdout.write(`${name} (${id}) works here no more.\n`)
       }),
     )

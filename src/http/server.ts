@@ -8,7 +8,7 @@ import { limits } from '../contract/limits.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { randomHex } from '../platform/clock.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
-import { isUnavailable } from '../platform/database/errors.ts'
+import { isUnavailable, NoTurn } from '../platform/database/errors.ts'
 import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
 import { networksAround } from '../platform/network.ts'
@@ -197,15 +197,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   function failed({ name }: Destination, request: Request, error: unknown): HttpAnswer {
     if (isElsewhere(error)) return { ...resultAnswer(parts, request, 503, 'merchantElsewhere'), headers: { 'Retry-After': '2' } }
     const { message, code } = error as Error & { code?: string }
-    parts.log.error(
-      {
-        ndc: request.number,
-        method: request.method,
-        route: name,
-        why: code === undefined ? message : `${code} ${message}`,
-      },
-      'a request failed',
-    )
+    const about = { ndc: request.number, method: request.method, route: name }
+    if (error instanceof NoTurn) parts.log.warn({ ...about, address: request.address, why: message }, 'a caller found no turn')
+    else parts.log.error({ ...about, why: code === undefined ? message : `${code} ${message}` }, 'a request failed')
     const away = error instanceof ReportingAway ? 'reportingAway' : isUnavailable(error) ? 'databaseUnavailable' : undefined
     return away === undefined
       ? resultAnswer(parts, request, 500, 'internalError')

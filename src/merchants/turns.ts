@@ -8,7 +8,7 @@ const turnSeconds = 5
 const waitingMost = 4
 const merchantsMost = 100
 
-/** By whose it is that changes. Throws WriteTimeout when the turn did not come in time, or too many wait already. */
+/** By whose it is that changes. Throws NoTurn when the turn did not come in time, or too many wait already. */
 export const turnsOfOwners = (clock: Clock): Turns => takeTurns(clock, turnSeconds, waitingMost)
 
 /** The same, by merchant, where there is one line for all: each has one place in it, so that one who sends many keeps only its own waiting. */

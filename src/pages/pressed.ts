@@ -35,7 +35,9 @@ export async function pressedOnce(request: Request, text: string, headers: HttpA
 const kept = new Map<string, Promise<Buffer>>()
 const keptMost = 20
 
-const takesGzip = ({ headers }: Request): boolean => /\bgzip\b/.test(headers['accept-encoding'] ?? '')
+/** With a weight of nothing it is what the caller does not take (RFC 9110, 12.4.2). */
+const takesGzip = ({ headers }: Request): boolean =>
+  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(headers['accept-encoding'] ?? '')
 
 const answer = (body: string | Buffer, headers: HttpAnswer['headers']): HttpAnswer => ({
   status: 200,

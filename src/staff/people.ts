@@ -72,13 +72,14 @@ export async function addPerson(
 /** Their next request counts by the new role: sessions need not end. */
 export async function changeRole(
   parts: PeopleParts,
-  id: string,
+  asked: Person,
   role: Role,
   entities: readonly string[],
 ): Promise<{ readonly id: string } | StaffRefusal> {
   const refused = entitiesRefusal(parts, entities)
   if (refused) return { refused }
-  return changed(parts, id, async (db, person) => {
+  return changed(parts, asked, async (db, person) => {
+    const { id } = person
     const full = await fullRefusal(
       db,
       entities.filter(one => !person.entities.includes(one)),
@@ -95,8 +96,8 @@ export async function changeRole(
 }
 
 /** Takes both factors away and ends all sessions: for who lost the device, or may have lost the password. */
-export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink | StaffRefusal> =>
-  changed(parts, id, async (db, { name, entities }) => {
+export const resetPerson = (parts: PeopleParts, asked: Person): Promise<StaffLink | StaffRefusal> =>
+  changed(parts, asked, async (db, { id, name, entities }) => {
     await dropLinksOf(db, id)
     await dropLinksBy(db, id)
     await setFactors(db, id)
@@ -109,8 +110,8 @@ export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink |
   })
 
 /** The row stays, so that traces keep their name, and so that it is known whose guest somebody was. */
-export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonly id: string } | StaffRefusal> =>
-  changed(parts, id, async (db, { name, entities }) => {
+export const dismissPerson = (parts: PeopleParts, asked: Person): Promise<{ readonly id: string } | StaffRefusal> =>
+  changed(parts, asked, async (db, { id, name, entities }) => {
     await dropLinksOf(db, id)
     await dropLinksBy(db, id)
     await setFactors(db, id)
@@ -121,14 +122,17 @@ export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonl
     return { id }
   })
 
+/** `asked`: as whoever asks found them, and may change them. Who has become somebody else meanwhile may be out of reach. */
 function changed<Value>(
   parts: PeopleParts,
-  id: string,
+  { id, name, role, entities }: Person,
   change: (db: Connection, person: Person) => Promise<Value>,
 ): Promise<Value | StaffRefusal> {
   return inTransaction(parts.database.work, async db => {
     const person = (await lockPeople(db, [id, ...askedBy(parts)])).find(one => one.id === id)
-    return person ? change(db, person) : { refused: 'There is nobody with this id.' }
+    if (!person) return { refused: 'There is nobody with this id.' }
+    const isStill = person.role === role && person.entities.join() === entities.join()
+    return isStill ? change(db, person) : { refused: `${name} was given another role meanwhile: look again.` }
   })
 }
 

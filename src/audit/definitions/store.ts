@@ -66,9 +66,11 @@ const inOurSchema = `
              || case when i.indisvalid and i.indisready then '' else ' not valid' end
       from relations c join pg_index i on i.indrelid = c.oid join pg_class n on n.oid = i.indexrelid
     union all
-    select 'trigger', c.name, t.tgname::text, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text
-      from relations c join pg_trigger t on t.tgrelid = c.oid
-     where not t.tgisinternal and pg_get_triggerdef(t.oid) is not null -- else it was dropped since we began to look: that function sees what is there now
+    select 'trigger', t."of", t.name, t.definition || t.enabled
+      from (select c.name as "of", t.tgname::text as name, pg_get_triggerdef(t.oid) as definition, ' ' || t.tgenabled::text as enabled
+              from relations c join pg_trigger t on t.tgrelid = c.oid where not t.tgisinternal
+            offset 0) t -- called once for each: that function sees what is there by then, and nothing where it was dropped since we began to look
+     where t.definition is not null
     union all
     select 'check', c.name, coalesce(o.conname::text, t.tgname::text),
            string_agg(t.tgfoid::regproc::text || ' ' || t.tgtype::text || ' ' || t.tgenabled::text, ', ' order by t.tgfoid::regproc::text)

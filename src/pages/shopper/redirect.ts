@@ -5,6 +5,8 @@ import { Buffer } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop, Structures } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
+import { results } from '../../contract/results/results.ts'
+import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import { cookieOf, setCookie } from '../../http/cookies.ts'
 import type { RequestFunction } from '../../http/router.ts'
@@ -29,6 +31,8 @@ const patienceSeconds = 12
 const resultWithinSeconds = 2
 /** How long a server waits that tells again what it has told already, while the payment goes on. */
 const acknowledgedWithinSeconds = 3
+/** From pressing pay until a browser is here that goes on by itself: a connector may take most of it. */
+const atOnceSeconds = 120
 /** So many of those may wait, and so many for one payment; each keeps what it sent. */
 const repeatersMost = { atAll: 32, forOne: 4 }
 
@@ -213,6 +217,22 @@ function isSameSession(parts: PageParts, request: Request, { token, redirected }
 const wayBack = (parts: PageParts, request: Request, found: RedirectPayment, payment: PaymentState): string | undefined =>
   payment.record.shopSaidBy && !isSameSession(parts, request, found) ? undefined : shopAddressOf(payment)
 
+/**
+ * Nobody has come yet, and the shopper who has just pressed comes now. A form in a shop's frame can be given no cookie that would tell him from others; a link that is
+ * handed on comes later.
+ */
+const comesAtOnce = (
+  { directory }: PageParts,
+  { merchantId, redirected }: RedirectPayment,
+  { receivedAt }: PaymentState,
+): boolean => redirected.sessionHash === null && directory.businessTime(merchantId) - receivedAt < atOnceSeconds * 1000
+
+/** For who comes late and may have paid: he hears what became of it, and is led nowhere. */
+function howItStands(here: views.About, { kind, payment }: RedirectState): Page {
+  if (kind === 'work') return views.waitPage(here, here.page)
+  return views.endPage(here, shopperAdvice((payment.answer ? results[payment.answer.result] : results.pending).code))
+}
+
 function wrongSession(parts: PageParts, request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
   audit(parts, 'wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
   return render(parts, 403, views.refusedPage(about(parts, request, found, payment), 'session'))
@@ -254,10 +274,12 @@ const page = (parts: PageParts) =>
         ? toShop(state.payment)
         : redirectAnswer(passOn(parts, `${request.publicUrl}/r/${token}`, request))
     }
-    // Nobody begins anew what only leads to the shop. The first to come is the one who paid, also where it has ended before he comes.
-    const waits = redirected.sessionHash === null || (state.kind === 'step' && state.held.hop.kind !== 'shop')
-    if (!waits && state.kind !== 'work' && wayBack(parts, request, found, state.payment) === undefined)
-      return wrongSession(parts, request, found, state.payment)
+    // Nobody begins anew what only leads to the shop: who comes at once, before anybody, is the one who paid.
+    const isUnderWay = state.kind === 'step' && state.held.hop.kind !== 'shop'
+    if (!isUnderWay && !comesAtOnce(parts, found, state.payment) && wayBack(parts, request, found, state.payment) === undefined)
+      return redirected.sessionHash === null
+        ? render(parts, 200, howItStands(about(parts, request, found, state.payment), state))
+        : wrongSession(parts, request, found, state.payment)
     const cookies = await session(parts, request, found)
     return { ...(await goOn(parts, request, found, state)), cookies }
   })

@@ -7,8 +7,9 @@ import { redirectPages } from './redirect.ts'
 
 export function shopperRoutes(parts: PageParts): Route[] {
   const pages = redirectPages(parts)
+  // Whoever looks whether a link leads anywhere takes no shopper's place.
   const opened = (path: string, answer: RequestFunction, more: Pick<Route, 'bodyMax'> = {}): Route[] =>
-    (['GET', 'POST'] as const).map(method => ({ method, path, callers: 'browser', ...more, answer }))
+    (['GET', 'POST'] as const).map(method => ({ method, path, callers: 'browser', usesUp: true, ...more, answer }))
   return [
     ...opened('/r/{token}', pages.page),
     ...opened('/r/return/{token}', pages.back, { bodyMax: messageBodyMax }),

@@ -1,10 +1,11 @@
 // What shoppers see between the shop and the other side. Every page has a visible button, so that nothing depends on scripts.
 
 import type { Hop } from '../../connectors/connector.ts'
+import type { ShopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import type { Shop } from '../../merchants/shop.ts'
 import { type Html, html, originOf, type Page } from '../html.ts'
 import { type Language, moneyText } from '../languages/languages.ts'
-import type { Texts } from '../languages/texts.ts'
+import { fill, type Texts } from '../languages/texts.ts'
 
 /** What a page says about the payment that it belongs to. */
 export type About = {
@@ -139,6 +140,21 @@ export function unconfirmedPage(about: About): Page {
 ${summary(about)}
 <a class="button" href="${page}">${texts.againButton}</a>
 ${backToShop(texts, shopUrl, 'plain')}`,
+  }
+}
+
+/** What became of a payment, for whoever is not sent to the shop; without advice it has succeeded. */
+export function endPage(about: About, advice: ShopperAdvice | undefined): Page {
+  const { language, shop } = about
+  const { texts } = language
+  const title = texts[advice === undefined ? 'paidTitle' : advice === 'waitForShop' ? 'pendingTitle' : 'overTitle']
+  return {
+    language,
+    shop,
+    title,
+    body: html`<h1>${title}</h1>
+<p role="status">${advice === undefined ? fill(texts.paidText, { shop: shop.name }) : texts[advice]}</p>
+${summary(about)}`,
   }
 }
 

@@ -4,6 +4,8 @@ import pg from 'pg'
 
 /** What could not be written in time. Whether it was written after all is not known when a write of it was under way. */
 export class WriteTimeout extends Error {}
+/** Too many want the same thing: callers cause it at will, and nothing of it was begun. */
+export class NoTurn extends WriteTimeout {}
 
 /** The server ended the session, is about to, has no room for another, or became one that follows another and takes no writes any more. */
 const endedByServer: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '25006', '53300'])

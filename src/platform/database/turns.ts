@@ -2,17 +2,17 @@
 // one chain that is locked or slow cannot take all connections.
 
 import type { Clock } from '../clock.ts'
-import { WriteTimeout } from './errors.ts'
+import { NoTurn, WriteTimeout } from './errors.ts'
 
 export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>
 
-/** `most` at a time. Throws WriteTimeout when the turn did not come in time, or too many wait already. */
+/** `most` at a time. Throws NoTurn when the turn did not come in time, or too many wait already. */
 export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: number, most = 1): Turns {
   type Turn = { comes(ours: boolean): void }
   const lines = new Map<string, Turn[]>()
   return async (key, work) => {
     const line = lines.get(key) ?? []
-    if (line.length >= most + waitingMost) throw new WriteTimeout('too many requests wait for the same thing')
+    if (line.length >= most + waitingMost) throw new NoTurn('too many requests wait for the same thing')
     lines.set(key, line)
     let turn: Turn
     const ours = await new Promise<boolean>(resolve => {
@@ -27,7 +27,7 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
       if (line.length <= most) turn.comes(true)
     })
     try {
-      if (!ours) throw new WriteTimeout('an earlier request for the same thing has not ended in time')
+      if (!ours) throw new NoTurn('an earlier request for the same thing has not ended in time')
       return await work()
     } finally {
       // Also a turn that gave up in the moment in which it came passes on.

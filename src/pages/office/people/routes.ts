@@ -118,11 +118,11 @@ ${roleField(language, role)}${choiceField('entity', words.actsFor, options(signe
       action: 'changeStaff',
       counted: true,
       proven: true,
-      answer: changing(async ({ values, language }, signedIn, { id }) => {
+      answer: changing(async ({ values, language }, signedIn, person) => {
         const [entity, role] = [values.get('entity') ?? '', roleIn(values)]
         if (!role || !isWithin(signedIn, [entity])) return nothingHere(language)
-        const changed = await changeRole(by(signedIn), id, role, [entity])
-        return 'refused' in changed ? refusedPage(language, changed) : goTo(`/office/staff/${id}`)
+        const changed = await changeRole(by(signedIn), person, role, [entity])
+        return 'refused' in changed ? refusedPage(language, changed) : goTo(`/office/staff/${person.id}`)
       }),
     },
     {
@@ -130,9 +130,9 @@ ${roleField(language, role)}${choiceField('entity', words.actsFor, options(signe
       path: '/staff/{person}/reset',
       action: 'changeStaff',
       proven: true,
-      answer: changing(async (request, signedIn, { id, name }) => {
-        const reset = await resetPerson(by(signedIn), id)
-        return 'refused' in reset ? refusedPage(request.language, reset) : linkPage(request, name, reset.link)
+      answer: changing(async (request, signedIn, person) => {
+        const reset = await resetPerson(by(signedIn), person)
+        return 'refused' in reset ? refusedPage(request.language, reset) : linkPage(request, person.name, reset.link)
       }),
     },
     {
@@ -140,8 +140,8 @@ ${roleField(language, role)}${choiceField('entity', words.actsFor, options(signe
       path: '/staff/{person}/remove',
       action: 'changeStaff',
       proven: true,
-      answer: changing(async ({ language }, signedIn, { id }) => {
-        const removed = await dismissPerson(by(signedIn), id)
+      answer: changing(async ({ language }, signedIn, person) => {
+        const removed = await dismissPerson(by(signedIn), person)
         return 'refused' in removed ? refusedPage(language, removed) : goTo('/office/staff')
       }),
     },
