@@ -788,7 +788,7 @@ create table registrations (
   constraint registrations_pkey PRIMARY KEY (owner_id, id),
   constraint registrations_mode CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
 );
-CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
+CREATE INDEX registrations_with_hashes ON registrations USING btree (made_at) WHERE ((fingerprint IS NOT NULL) OR (key_fingerprint IS NOT NULL));
 
 create table report_schedules (
   owner_id uuid not null,

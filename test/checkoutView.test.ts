@@ -112,19 +112,20 @@ test('the brands of the channel in its order, the shop as shoppers know it, the 
 test('saved cards: what the merchant lists and can be used, of one card the later one alone', async () => {
   const store = async (fields: Fields = {}) =>
     (await gateway.post('/v1/registrations', { entityId: shop.entityId, ...visa, ...fields }, headers)).body.id as string
-  const [early, late, master] = [
+  const [early, late, master, renewed] = [
     await store(),
     await store(),
     await store({ paymentBrand: 'MASTER', 'card.number': '5454545454545454' }),
+    await store({ 'card.expiryYear': '2036' }),
   ]
   await gateway.advance('1s')
   const foreign = (await gateway.post('/v1/registrations', { entityId: sandbox.entityId, ...visa })).body.id
-  const listed = [master, early, late, foreign, '0'.repeat(32)]
+  const listed = [master, early, late, renewed, foreign, '0'.repeat(32)]
   const id = await create(Object.fromEntries(listed.map((one, at) => [`registrations[${at}].id`, one])))
   const { registrations } = await formView(parts, id)
   assert.deepEqual(
     registrations.map(one => one.id),
-    [master, late],
+    [master, late, renewed],
   )
   assert.deepEqual(registrations[1], {
     id: late,

@@ -84,6 +84,10 @@ describe('goes when its time is over, and not before', () => {
       `insert into pending_answers select '${merchant}', overlay($2::text placing 'f' from 32)::uuid, '' where $1::timestamptz is not null`], // which nobody has answered
     riskAttempts: [`insert into risk_attempts values ('${merchant}', 'ip', '', $1, $2, 1, 'EUR')`],
     challengeSecrets: [`insert into challenge_secrets values ('${merchant}', $2, '', $1)`],
+    registrationHashes: [ // of the card, which an older version left, and of a request
+      `insert into registrations (owner_id, id, channel_id, usable, mode, brand, record, fingerprint, key_fingerprint, made_at)
+       select '${merchant}', $2::uuid, '${merchant}', true, 'internal', 'VISA', '{}', case when n = 0 then ''::bytea end, case when n > 0 then ''::bytea end, $1::timestamptz
+         from (select count(*) as n from registrations where fingerprint is not null) as before`],
     requestRecords: [`insert into request_records values ('${merchant}', $2, $1, 'POST', '/', 200, 1, '', null, null, null, null, '{}')`],
     owedFiles: [
       `insert into owed_files select '${merchant}', $2::uuid, '2020-01-01', 'csv', $1, 1, 'no', 1, $2::uuid, 'givenUp', $1::timestamptz`,

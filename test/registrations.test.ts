@@ -20,12 +20,14 @@ const other = {
   divisionId: '8a829400000000000000000000000009',
   merchantId: '8a829400000000000000000000000001',
   entityId: '8a829400000000000000000000000002',
+  secondEntityId: '8a829400000000000000000000000007',
   sisterId: '8a829400000000000000000000000005',
   sisterEntityId: '8a829400000000000000000000000006',
   userId: '8a829400000000000000000000000003',
   password: 'another-divisions-password',
 }
 const theirs = { Authorization: `Bearer ${legacyToken(other.userId, other.password)}` }
+const narrow = { channel: 'a-token-of-one-channel-alone', merchant: 'a-token-of-one-merchant-alone' }
 const channel = (id: string) => [{ id, name: 'Another', settings: { requireCvvForRegistrations: true } }]
 const seed: Seed = {
   psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
@@ -34,12 +36,20 @@ const seed: Seed = {
       id: other.divisionId,
       name: 'Another division',
       merchants: [
-        { id: other.merchantId, name: 'Another merchant', channels: channel(other.entityId) },
+        {
+          id: other.merchantId,
+          name: 'Another merchant',
+          channels: [...channel(other.entityId), ...channel(other.secondEntityId)],
+        },
         { id: other.sisterId, name: 'Its sister', channels: channel(other.sisterEntityId) },
       ],
     },
   ],
-  tokens: [{ label: 'another', userId: other.userId, password: other.password, entities: [other.divisionId] }],
+  tokens: [
+    { label: 'another', userId: other.userId, password: other.password, entities: [other.divisionId] },
+    { label: 'of one channel', token: narrow.channel, entities: [other.entityId] },
+    { label: 'of one merchant', token: narrow.merchant, entities: [other.merchantId] },
+  ],
 }
 
 let gateway: TestGateway
@@ -66,6 +76,13 @@ async function remove(path: string, form: Fields, headers: Record<string, string
 }
 
 const rows = async (text: string, values: unknown[]) => (await gateway.pool.query(text, values)).rows
+/** Who deleted a registration, as the audit tells it. */
+const deletions = (id: string) =>
+  rows(
+    `select replace(entity_id::text, '-', '') as entity, actor_kind as kind, address, t.label
+       from audit a left join access_tokens t on replace(t.id::text, '-', '') = a.actor where a.action = 'registrationDeleted' and a.subject = $1`,
+    [id],
+  )
 const cards = (id: string) => rows('select erase_after::text as day from sealed_cards where payment_id = $1', [id])
 
 /** What a reader of notifications was told of a registration, in order. */
@@ -155,7 +172,7 @@ describe('the card', () => {
     await gateway.post('/v1/registrations', sent, key)
     assert.deepEqual(await cards(id), [])
   })
-  it('is deleted once, by whoever comes first', async () => {
+  it('is deleted once, by whoever comes first, and the audit tells by whom', async () => {
     const { registrationId } = await store()
     const both = await Promise.all(
       [1, 2].map(() => remove(`/v1/registrations/${registrationId}`, { entityId: sandbox.entityId })),
@@ -165,6 +182,28 @@ describe('the card', () => {
       (await rows('select 1 from events where payment_id = $1 and action = $2', [registrationId, 'DELETED'])).length,
       1,
     )
+    assert.deepEqual(await deletions(registrationId), [
+      { entity: sandbox.entityId, kind: 'token', label: 'Sandbox', address: '127.0.0.1' },
+    ])
+  })
+  it('is deleted without the connections of readings, however long the audit takes', async () => {
+    const made = await Promise.all(Array.from({ length: 12 }, () => store()))
+    const writer = await gateway.pool.connect()
+    try {
+      await writer.query('begin')
+      await writer.query('select from audit_head for update')
+      const deleted = Promise.all(
+        made.map(({ registrationId }) => remove(`/v1/registrations/${registrationId}`, { entityId: sandbox.entityId })),
+      )
+      const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%audit_head%' and datname = current_database()`
+      await eventually(async () => (await gateway.pool.query(waits)).rowCount! > 0, 'a deletion waits for the audit')
+      const read = gateway.get(`/v1/registrations/${made[0]!.registrationId}`, { entityId: sandbox.entityId })
+      assert.equal(await Promise.race([read.then(({ status }) => status), deleted.then(() => 'the deletions')]), 200)
+      await writer.query('commit')
+      assert.deepEqual([...new Set((await deleted).map(({ status }) => status))], [200])
+    } finally {
+      writer.release(true)
+    }
   })
   it('that is kept no longer pays nothing, by its own name', async () => {
     const { registrationId } = await store()
@@ -172,24 +211,44 @@ describe('the card', () => {
     const { status, body } = await charge(registrationId)
     assert.deepEqual([status, body.result.code], [400, '100.150.206'])
   })
-  it('is known again by its owner alone', async () => {
-    const made = [await store(), await store(), await store({ 'card.number': '4111111111111111' })]
-    const [one, two, three] = await Promise.all(
-      made.map(
-        async ({ registrationId }) =>
-          (await rows('select fingerprint from registrations where id = $1', [registrationId]))[0].fingerprint,
-      ),
-    )
-    assert.ok(one.equals(two) && !one.equals(three))
-    const { body } = await gateway.post(
-      '/v1/payments',
-      { entityId: other.entityId, paymentType: 'DB', amount: '1.00', currency: 'EUR', ...visa, createRegistration: 'true' },
-      theirs,
-    )
-    const [{ fingerprint }] = (await rows('select fingerprint from registrations where id = $1', [body.registrationId])) as [
-      { fingerprint: Buffer },
-    ]
-    assert.ok(!fingerprint.equals(one))
+  it('leaves no hash of its number beside its digits', async () => {
+    const { registrationId } = await store()
+    const { body } = await gateway.post('/v1/registrations', { entityId: sandbox.entityId, ...visa })
+    const found = await rows('select fingerprint as hash from registrations where id = any ($1)', [[registrationId, body.id]])
+    assert.deepEqual(found, [{ hash: null }, { hash: null }])
+  })
+})
+
+describe('who may delete it', () => {
+  const sent = (token: string) => ({ Authorization: `Bearer ${token}` })
+  const madeBy = async (entityId: string) =>
+    (await gateway.post('/v1/registrations', { entityId, ...visa }, theirs)).body.id as string
+
+  it('that of a division: only who may make one for it, and none of its merchants, who all pay with it', async () => {
+    const id = await madeBy(other.divisionId)
+    for (const token of [narrow.channel, narrow.merchant])
+      for (const entityId of [other.entityId, other.divisionId]) {
+        const { status, body } = await remove(`/v1/registrations/${id}`, { entityId }, sent(token))
+        assert.deepEqual([status, body.result.code], [403, '800.900.201'], `${token} for ${entityId}`)
+      }
+    const form = { entityId: other.entityId }
+    assert.equal((await gateway.get(`/v1/registrations/${id}`, form, sent(narrow.channel))).status, 200)
+    const charged = await charge(id, { entityId: other.sisterEntityId, 'card.cvv': '123' }, theirs)
+    assert.equal(charged.status, 200, 'the sister pays with it as before')
+    assert.equal((await cards(id)).length, 1)
+    assert.deepEqual(await deletions(id), [])
+    assert.deepEqual(await rows(`select from events where payment_id = $1 and action = 'DELETED'`, [id]), [])
+    // By whichever of its entities: what the token may counts.
+    assert.equal((await remove(`/v1/registrations/${id}`, form, theirs)).status, 200)
+    assert.deepEqual(await cards(id), [])
+    assert.deepEqual(await deletions(id), [{ entity: other.divisionId, kind: 'token', label: 'another', address: '127.0.0.1' }])
+  })
+  it('that of a merchant: its channels too', async () => {
+    for (const token of [narrow.channel, narrow.merchant]) {
+      const id = await madeBy(other.secondEntityId)
+      const { status } = await remove(`/v1/registrations/${id}`, { entityId: other.entityId }, sent(token))
+      assert.deepEqual([status, await cards(id)], [200, []])
+    }
   })
 })
 

@@ -41,6 +41,7 @@ export const actions = {
   secretRotated: 'a step of the rotation of an endpoint, with its secrets shown',
   secretShown: 'the secrets of an endpoint were shown',
   notificationsReplayed: 'notifications were sent again',
+  registrationDeleted: 'a registration was deleted, and its card erased',
   backupMade: 'a backup of the embedded database was made',
   archiveWritten: 'old payments were written into a file of the archive',
   archiveErased: 'what such a file has was taken out of the database',

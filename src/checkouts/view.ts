@@ -155,22 +155,28 @@ async function savedDetails(parts: CheckoutParts, channelId: string, ids: readon
   if (ids.length === 0) return []
   const found = await registrationsFor(parts, channelId, ids)
   const usable = found.filter(({ usable, deletedAt }) => usable && deletedAt === null)
-  const newest = new Map(
-    usable.toSorted((one, other) => one.madeAt - other.madeAt).map(one => [one.fingerprint?.toString('hex') ?? one.id, one.id]),
-  )
+  const newest = new Map(usable.toSorted((one, other) => one.madeAt - other.madeAt).map(one => [shownAs(one), one.id]))
   const shown = new Set(newest.values())
   return [...new Set(ids)].flatMap(id => usable.filter(one => one.id === id && shown.has(id))).map(savedOf)
 }
 
+/** By it a shopper would know a card again: one that looks the same is taken for the same. */
+function shownAs(registration: Registration): string {
+  const { brand, last4, expiryMonth, expiryYear } = savedOf(registration)
+  const bin = cardOf(registration)?.bin ?? ''
+  return last4 === undefined ? registration.id : [brand, bin, last4, expiryMonth, expiryYear].join(' ')
+}
+
+const cardOf = ({ record }: Registration): RegistrationRecord['card'] => (JSON.parse(record) as RegistrationRecord).card
+
 function savedOf(registration: Registration): SavedDetails {
   const details = detailsOf(registration)
-  const { card } = JSON.parse(registration.record) as RegistrationRecord
   return {
     id: registration.id,
     brand: registration.brand,
     ...defined({
       holder: details.get('card.holder'),
-      last4: card?.last4Digits,
+      last4: cardOf(registration)?.last4Digits,
       expiryMonth: details.get('card.expiryMonth'),
       expiryYear: details.get('card.expiryYear'),
       accountId: details.get('virtualAccount.accountId'),

@@ -242,6 +242,7 @@ export const operations: readonly ApiOperation[] = [
     path: '/v1/registrations/{id}',
     id: 'deleteRegistration',
     says: 'Deletes a registration: its card is erased, its payments stay',
+    more: 'That of a division is deleted by whoever may make one for it, and by none of its merchants.',
     query: who,
     pathId: registrationId,
     answers: {

@@ -24,7 +24,7 @@ export const keptByPayments: readonly Kept[] = [
   { kind: 'riskAttempts', what: 'attempts that the risk check counts', table: 'risk_attempts', key: 'merchant_id, kind, subject, attempted_at, payment_id', since: 'attempted_at',
     days: attemptDays, why: 'The longest window of a risk rule is a week.' },
   { kind: 'challengeSecrets', what: 'sealed CVVs of challenges that go on', table: 'challenge_secrets', key: 'merchant_id, payment_id', since: 'erase_after', erase: eraseSecrets,
-    days: 0, everyMinutes: 1, why: 'Card rules forbid to keep them: ten minutes at most, and a minute more in the file of the table.' },
+    days: 0, everyMinutes: 1, why: 'Card rules forbid to keep them: ten minutes at most, and a minute more in the file of the table (longer only while somebody reads that table in a transaction, as a dump does).' },
 ]
 
 // What is archived with a payment, and what keeps it from being archived.

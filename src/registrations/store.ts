@@ -15,7 +15,6 @@ export type Registration = {
   readonly brand: string
   /** JSON. */
   readonly record: string
-  readonly fingerprint: Buffer | null
   readonly networkTransactionId: string | null
   readonly keyFingerprint: Buffer | null
   /** Business time, milliseconds. */
@@ -23,7 +22,7 @@ export type Registration = {
   readonly deletedAt: number | null
 }
 
-const columns = `owner_id as "ownerId", id, channel_id as "channelId", payment_id as "paymentId", usable, mode, brand, record, fingerprint,
+const columns = `owner_id as "ownerId", id, channel_id as "channelId", payment_id as "paymentId", usable, mode, brand, record,
   network_transaction_id as "networkTransactionId", key_fingerprint as "keyFingerprint", made_at as "madeAt", deleted_at as "deletedAt"`
 
 /** Of several owners at once; an owner has an id at most once. */

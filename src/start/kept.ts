@@ -7,6 +7,7 @@ import { chainsOfNotifications, keptByNotifications } from '../notifications/kep
 import { chainsOfPayments, keptByPayments } from '../payments/kept.ts'
 import type { ChainTable } from '../payments/store/chainTable.ts'
 import type { Kept } from '../platform/retention/kept.ts'
+import { keptByRegistrations } from '../registrations/kept.ts'
 import { chainsOfReporting, keptByReporting } from '../reporting/kept.ts'
 import { chainsOfSlips } from '../slips/kept.ts'
 import { keptByStaff } from '../staff/kept.ts'
@@ -15,6 +16,7 @@ import { cardsOfChains, keptCards } from '../vault/cardStore.ts'
 export const allKept: readonly Kept[] = [
   ...keptCards,
   ...keptByPayments,
+  ...keptByRegistrations,
   ...keptByNotifications,
   ...keptByReporting,
   ...keptByClearing,

@@ -4,7 +4,7 @@ import type { Card } from '../contract/card.ts'
 import type { Random } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { findSealedCard } from './cardStore.ts'
-import { type Keys, keyedHash } from './keys.ts'
+import type { Keys } from './keys.ts'
 import { seal, unseal } from './seal.ts'
 import { type SealedPlace, sealedColumn } from './store.ts'
 
@@ -39,10 +39,6 @@ export const registeredUntil = ({ expiryMonth, expiryYear }: Card, now: number):
   dayAt(Math.max(Date.UTC(Number(expiryYear), Number(expiryMonth) + monthsAfterExpiry, 0), now + cardRetentionDays * 86_400_000))
 
 const dayAt = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10)
-
-/** By it the same card is known again, by one owner alone. */
-export const cardFingerprint = (keys: Keys, ownerId: string, number: string): Buffer =>
-  keyedHash(keys, `card of ${ownerId}`, number)
 
 /** Undefined when it is erased or there never was one. Throws SealError when it does not open. */
 export async function openCard(db: Connection, keys: Keys, merchantId: string, paymentId: string): Promise<Card | undefined> {

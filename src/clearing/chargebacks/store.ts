@@ -20,7 +20,10 @@ export async function findOwners(db: Connection, id: string): Promise<PaymentPla
   return rows
 }
 
-/** Payments recorded within some time that an acquirer knows by a retrieval reference. Ids begin with the time: no index of references is needed. */
+/**
+ * Payments recorded within some time that an acquirer knows by a retrieval reference. Ids begin with the time, so that their answers are read and no others: an index of references would be
+ * written with every answer, for the few that are ever charged back.
+ */
 export async function findByRetrievalReference(
   db: Connection,
   acquirer: string,
@@ -29,10 +32,9 @@ export async function findByRetrievalReference(
   to: number,
 ): Promise<PaymentPlace[]> {
   const { rows } = await db.query<PaymentPlace>(
-    `select ${placeOf}
+    `select a.merchant_id as "merchantId", a.payment_id as id, ${servedHere('m.id')} as "isHere"
        from entities m
-       join payments p on p.merchant_id = m.id and p.id >= $3 and p.id < $4
-       join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
+       join answers a on a.merchant_id = m.id and a.payment_id >= $3 and a.payment_id < $4
       where m.kind = 'merchant' and a.reply::json ->> 'rrn' = $2 and a.reply::json ->> 'acquirer' = $1`,
     [acquirer, reference, idAt(Math.max(0, from - slackMilliseconds)), idAt(to + slackMilliseconds)],
   )

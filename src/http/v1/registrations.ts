@@ -4,13 +4,14 @@ import type { Nested } from '../../contract/nested.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import { pay } from '../../payments/initial/pay.ts'
 import { refuseElsewhere } from '../../platform/database/elsewhere.ts'
+import { takeTurns } from '../../platform/database/turns.ts'
 import { chooseRegistration, storeRegistration } from '../../registrations/create.ts'
 import { deleteRegistration } from '../../registrations/erase.ts'
 import { registrationRecord } from '../../registrations/record.ts'
 import type { Registration } from '../../registrations/store.ts'
 import { usableRegistration, withRegistration } from '../../registrations/use.ts'
 import { type HttpAnswer, json, ndcOf, type Request, resultAnswer } from '../answer.ts'
-import type { Caller } from '../authenticate.ts'
+import { actorOf, type Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { type Admission, admit, admitRead, askedFor, identify, ruledChannel, unlessAnswered } from './admission.ts'
@@ -52,21 +53,32 @@ export const getRegistration =
       : json(200, recordOf(parts, caller, found, ndcOf(request, caller.entityId)))
   }
 
-export const removeRegistration =
-  (admission: Admission): RequestFunction =>
-  async (request, { id = '' }) => {
-    const { parts } = admission
+export function removeRegistration(admission: Admission): RequestFunction {
+  const { parts } = admission
+  // Each ends in the audit, which takes one at a time: those of one owner wait here, and not with the connections of everybody's readings.
+  const inTurn = takeTurns(parts.clock, turnSeconds, turnsWaiting)
+  return async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.read, 'register')
     if (!('caller' in admitted)) return admitted
     const { caller } = admitted
     const found = await usableRegistration(parts, caller.entityId, id)
     if (typeof found === 'string')
       return unusable(parts, request, caller, found === 'registrationInvalid' ? 'cannotDeregister' : found)
-    const refused = await deleteRegistration(parts, found)
+    if (!mayEnd(parts, caller, found))
+      return resultAnswer(parts, request, 403, 'entityNotTheTokens', { entityId: caller.entityId, tokenId: caller.token.id })
+    const by = actorOf(request, caller)
+    const refused = await inTurn(found.ownerId, () => deleteRegistration({ ...parts, by }, found))
     return refused === undefined
       ? json(200, { ...recordOf(parts, caller, found, ndcOf(request, caller.entityId)), paymentType: 'DR' })
       : unusable(parts, request, caller, refused)
   }
+}
+const turnSeconds = 10
+const turnsWaiting = 2000
+
+/** Whoever may store some for its owner. That of a division is used by all its merchants, and is for none of them to end. */
+const mayEnd = ({ directory }: HttpParts, { token, merchantId }: Caller, { ownerId }: Registration): boolean =>
+  ownerId === merchantId || directory.may(token, 'register', ownerId)
 
 export const postRegistrationPayment =
   (admission: Admission): RequestFunction =>

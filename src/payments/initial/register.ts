@@ -6,7 +6,7 @@ import type { Card } from '../../contract/card.ts'
 import { lookup, type NamedParameter, type ParameterName, type Values } from '../../contract/parameters/table.ts'
 import { requests } from '../../contract/requests.ts'
 import type { Channel } from '../../merchants/directory.ts'
-import { cardFingerprint, registeredUntil, sealCard } from '../../vault/cards.ts'
+import { registeredUntil, sealCard } from '../../vault/cards.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentRecord } from '../payment.ts'
 import { maskedCard } from '../read/record.ts'
@@ -44,7 +44,6 @@ export function registrationOf(
   return {
     ...origin,
     record: JSON.stringify({ ...record, card: maskedCard(card.number) }),
-    fingerprint: cardFingerprint(keys, ownerId, card.number),
     card: { ...sealed, ...(paymentId === undefined && { eraseAfter: until }), registeredUntil: until },
   }
 }

@@ -1,7 +1,7 @@
 // Redirects and continuations in the database.
 
 import type pg from 'pg'
-import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { type Connection, inTransaction, timeParameter } from '../../platform/database/connect.ts'
 import type { Payment } from '../payment.ts'
 
 export type NewContinuation = {
@@ -138,25 +138,37 @@ export async function dropContinuation(db: Connection, merchantId: string, payme
   )
 }
 
-/** Erases secrets whose time is over. As long as the table's file holds anything it is written anew: a deleted row would stay in it. */
+/** Erases secrets whose time is over. As long as the table's file holds anything the table begins anew: a deleted row would stay in it. */
 export async function eraseSecrets(pool: pg.Pool, now: number): Promise<number> {
   const { rowCount } = await pool.query('delete from challenge_secrets where erase_after < $1', [timeParameter(now)])
   const { rows } = await pool.query<{ bytes: number }>(`select pg_relation_size('challenge_secrets') as bytes`)
-  if (rows[0]!.bytes === 0) return 0
-  const connection = await pool.connect()
+  if (rows[0]!.bytes > 0) await beginAnew(pool)
+  return rowCount ?? 0
+}
+
+/**
+ * The table gets an empty file, and the rows of challenges that go on. VACUUM FULL would write what was deleted into the new file too, as long as there is a transaction anywhere in the
+ * database that began before and could still see it. To a truncation that does not matter: such a transaction finds the table empty afterwards, and none that looks at one moment only
+ * (the doctor, the verification of the audit) asks for a CVV. All others wait for the lock before they look, and find what goes on.
+ */
+async function beginAnew(pool: pg.Pool): Promise<void> {
   try {
-    // Whoever reads the table for long, a dump for example, is not waited for: payments would wait behind us.
-    await connection.query('set lock_timeout = 250')
-    await connection.query('vacuum full challenge_secrets')
+    await inTransaction(pool, async db => {
+      // Whoever reads the table for long, a dump for example, is not waited for: payments would wait behind us.
+      await db.query('set local lock_timeout = 250')
+      await db.query(`do $$
+        declare
+          going_on challenge_secrets[];
+        begin
+          lock table challenge_secrets in access exclusive mode;
+          going_on := array(select s from challenge_secrets s);
+          truncate challenge_secrets;
+          insert into challenge_secrets select * from unnest(going_on);
+        end $$`)
+    })
   } catch (error) {
     if ((error as { code?: string }).code !== lockNotAvailable) throw error
-  } finally {
-    await connection.query('reset lock_timeout').then(
-      () => connection.release(),
-      (broken: Error) => connection.release(broken),
-    )
   }
-  return rowCount ?? 0
 }
 const lockNotAvailable = '55P03'
 

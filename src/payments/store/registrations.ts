@@ -16,7 +16,6 @@ export type NewRegistration = {
   readonly brand: string
   /** JSON of a `RegistrationRecord`. */
   readonly record: string
-  readonly fingerprint?: Buffer
   /** `eraseAfter` is what holds until the registration counts. */
   readonly card?: SealedCard & { readonly registeredUntil: string }
   readonly tokenId?: string
@@ -33,12 +32,12 @@ export async function insertRegistration(
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `with made as (
-       insert into registrations (owner_id, id, channel_id, payment_id, usable, mode, brand, record, fingerprint, erase_after, token_id, made_at)
-       values ($1, $2, $3, $4, $4::uuid is null, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing returning *),
+       insert into registrations (owner_id, id, channel_id, payment_id, usable, mode, brand, record, erase_after, token_id, made_at)
+       values ($1, $2, $3, $4, $4::uuid is null, $5, $6, $7, $8, $9, $10) on conflict do nothing returning *),
      announced as (
        insert into events (merchant_id, payment_id, sequence, type, action, channel_id, root_id, occurred_at, recorded_at)
-       select merchant, id, ${sequences.CREATED}, 'REGISTRATION', 'CREATED', channel_id, id, made_at, $12::timestamptz
-         from made, unnest($13::uuid[]) as told (merchant) where usable)
+       select merchant, id, ${sequences.CREATED}, 'REGISTRATION', 'CREATED', channel_id, id, made_at, $11::timestamptz
+         from made, unnest($12::uuid[]) as told (merchant) where usable)
      select id from made`,
     [
       row.ownerId,
@@ -48,7 +47,6 @@ export async function insertRegistration(
       row.mode,
       row.brand,
       row.record,
-      row.fingerprint ?? null,
       row.card?.registeredUntil ?? null,
       row.tokenId ?? null,
       timeParameter(row.madeAt),
