@@ -1,16 +1,19 @@
 // The data folder and the PostgreSQL in it: who may have them, and that what was written is found again, however it ended.
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
+  closeSync,
+  constants,
   copyFileSync,
   existsSync,
   lchownSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -23,22 +26,15 @@ import {
 } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { dirname, join } from 'node:path'
+import { after, test } from 'node:test'
 import pg from 'pg'
-import { systemClock } from '../src/platform/clock.ts'
 import { chooseAccount, start } from '../src/platform/database/embedded/account.ts'
 import { binariesIn, findBinaries } from '../src/platform/database/embedded/binaries.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
-import {
-  claimFolder,
-  claimForCommand,
-  claimWhenSilent,
-  type FolderClaim,
-  FolderError,
-  silentMs,
-} from '../src/platform/database/folder.ts'
+import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
+import { kernelOf } from '../src/platform/database/lockFile.ts'
 import { isSameProcess, markRunning, processIdentity, processPlace } from '../src/platform/database/running.ts'
 import { project } from './support/process.ts'
 
@@ -508,35 +504,138 @@ test('the lock of a dead holder is taken over', () => {
   assert.deepEqual(readdirSync(dataDir), [])
 })
 
-/** A lock of a holder that was last seen so many milliseconds ago. */
-const lockOf = (dataDir: string, lines: readonly string[], before: number): string => {
-  mkdirSync(dataDir, { recursive: true })
-  const lock = join(dataDir, 'gateway.lock')
-  writeFileSync(lock, `${lines.join('\n')}\n`)
-  touched(lock, before)
-  return lock
-}
-const touched = (lock: string, before: number) => utimesSync(lock, new Date(), new Date(Date.now() - before))
-const elsewhere = [String(process.pid), processIdentity(process.pid)!, 'another-boot pid:[4026532999]'] as const
 const onlyLinux = { skip: process.platform !== 'linux' && 'only Linux has PID namespaces' }
+const elsewhere = [String(process.pid), processIdentity(process.pid)!, 'another-boot pid:[4026532999]'] as const
 
-test('a holder that cannot be seen from here lives by one look at it, and a refusal changes nothing', onlyLinux, () => {
+/** A lock of a holder with this sign of life, and no sign. */
+function lockOf(dataDir: string, lines: readonly string[], name = 'gateway.lock') {
+  mkdirSync(dataDir, { recursive: true })
+  const [lock, sign] = [join(dataDir, name), join(dataDir, `${name}.theirs.alive`)]
+  writeFileSync(lock, `${[...lines, 'gateway.lock.theirs.alive'].join('\n')}\n`)
+  return { lock, sign }
+}
+const openPipe = (sign: string): number => {
+  execFileSync('mkfifo', [sign])
+  return openSync(sign, constants.O_RDONLY | constants.O_NONBLOCK)
+}
+
+/** A refusal changes nothing. → its sentence. */
+function refusal(dataDir: string, from = 0): string {
+  const before = folderOf(dataDir).slice(from)
+  let sentence = ''
+  assert.throws(
+    () => claimFolder(dataDir),
+    (error: Error) => {
+      sentence = error.message
+      return hasMessage(dataDir, 'another gateway')(error)
+    },
+  )
+  assert.deepEqual(folderOf(dataDir).slice(from), before)
+  return sentence
+}
+const folderOf = (dataDir: string) =>
+  ['.', ...readdirSync(dataDir)].map(name => {
+    const path = join(dataDir, name)
+    return [name, statSync(path).mtimeMs, statSync(path).isFile() && readFileSync(path, 'utf8')]
+  })
+
+test('who cannot be seen from here is dead when nobody has its sign of life open, and at no silence', onlyLinux, () => {
   const dataDir = join(root, 'elsewhere')
   const boot = processIdentity(process.pid)!.split('/')[0]
-  for (const place of ['another-boot pid:[4026532999]', `${boot} pid:[4026532999]`, 'another-machine pid:[4026531836]']) {
+  for (const place of [elsewhere[2], `${boot} pid:[4026532999]`, 'another-machine pid:[4026531836]']) {
     // Its pid and identity may be those of a process here, or of none.
     for (const identity of [elsewhere.slice(0, 2), ['4194305', `${boot}/1`]]) {
-      for (const before of [0, silentMs + 60_000, -3_600_000]) {
-        const lock = lockOf(dataDir, [...identity, place], before)
-        const text = readFileSync(lock, 'utf8')
-        assert.throws(
-          () => claimFolder(dataDir),
-          hasMessage(dataDir, 'of another container or machine', `pid ${identity[0]} there`),
-        )
-        assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(dataDir)], [text, ['gateway.lock']])
+      const { lock, sign } = lockOf(dataDir, [...identity, place, kernelOf(root)])
+      const handle = openPipe(sign)
+      for (const before of [0, 86_400_000, -86_400_000]) {
+        utimesSync(lock, new Date(), new Date(Date.now() - before))
+        const sentence = refusal(dataDir)
+        assert.match(sentence, new RegExp(`of another container \\(pid ${identity[0]} there\\)`))
+        assert.doesNotMatch(sentence, /remove/)
       }
+      closeSync(handle)
+      claimFolder(dataDir).release()
+      assert.deepEqual(readdirSync(dataDir), [])
     }
   }
+})
+
+test('where nothing shows whether a holder lives an operator says that it is dead', onlyLinux, () => {
+  const dataDir = join(root, 'unknown')
+  const dead = (sign: string) => closeSync(openPipe(sign))
+  const unknown: [string, kernel: string, (sign: string) => void][] = [
+    ['another machine, or this one before it was started again', 'another-boot 41', dead],
+    ['another file system', 'disk 1', dead],
+    ['a system that does not tell', '', dead],
+    ['a sign that somebody took away', kernelOf(root), () => {}],
+    ['a place where no pipe can be made', kernelOf(root), sign => writeFileSync(sign, '')],
+  ]
+  for (const [name, kernel, makeSign] of unknown) {
+    const { lock, sign } = lockOf(dataDir, [...elsewhere, kernel])
+    makeSign(sign)
+    utimesSync(lock, 0, 0)
+    const sentence = refusal(dataDir)
+    for (const part of [`it last wrote to ${lock} at 1970-01-01T00:00:00.000Z`, `remove ${lock} and start again`])
+      assert.ok(sentence.includes(part), `${name}: ${sentence}`)
+    rmSync(lock)
+    claimFolder(dataDir).release()
+    assert.deepEqual(readdirSync(dataDir), [], name)
+  }
+  // Another that was replacing a dead one's lock died too.
+  for (const [kernel, isKnown] of [
+    ['another-boot 41', false],
+    [kernelOf(root), true],
+  ] as const) {
+    writeFileSync(lockOf(dataDir, []).lock, '4194305\nalive\n')
+    const { lock, sign } = lockOf(dataDir, [...elsewhere, kernel], 'gateway.lock.next')
+    dead(join(dataDir, 'gateway.lock.theirs.alive'))
+    if (!isKnown) {
+      assert.ok(refusal(dataDir, 1).includes(`remove ${lock} and start again`)) // a dead one's lock was to be replaced
+      rmSync(lock)
+    }
+    claimFolder(dataDir).release()
+    assert.deepEqual(readdirSync(dataDir), [], sign)
+  }
+  assert.match(kernelOf(root), /^disk /)
+  const boot = processIdentity(process.pid)!.split('/')[0]
+  assert.equal(kernelOf('/proc'), `${boot} ${statSync('/proc').dev}`, 'what is no disk may be of many machines')
+  assert.equal(kernelOf(join(root, 'nowhere')), '')
+})
+
+const hasNamespaces =
+  process.platform === 'linux' &&
+  spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true'], { stdio: 'ignore' }).status === 0
+
+test('a container that stands still is taken for no dead one, nor is its server, and one that was killed is followed at once', {
+  skip: !hasNamespaces && 'it needs unshare, and root',
+}, async t => {
+  const dataDir = join(root, 'contained')
+  await withDatabase(dataDir, async db => void (await query(db, `create table notes as select 'kept' as text`)))
+  const gateway = `${scriptOf(`
+    claimFolder(${JSON.stringify(dataDir)})
+    await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, say() {}, fast: true })
+    console.log('started')
+    setInterval(() => {}, 1000)`)}`
+  const words = ['--pid', '--fork', '--mount-proc', 'sh', '-c', '"$0" --input-type=module -e "$1" & wait; sleep 600']
+  const container = spawn('unshare', [...words, process.execPath, gateway], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const inside = () => descendantsOf(container.pid!)
+  t.after(() => signalAll(inside(), 'SIGKILL'))
+  assert.equal(await firstLine(container), 'started')
+  const all = inside()
+  assert.match(refusal(dataDir), /of another container/)
+  signalAll(all, 'SIGSTOP')
+  utimesSync(join(dataDir, 'gateway.lock'), 0, 0)
+  assert.match(refusal(dataDir), /of another container/)
+  signalAll(all, 'SIGCONT')
+  const node = all.find(pid => linkOf(`/proc/${pid}/exe`) === realpathSync(process.execPath))!
+  process.kill(node, 'SIGKILL')
+  await untilDead([node])
+  assert.match(refusal(dataDir), /or by the database server that it left/)
+  const first = all.find(pid => parentOf(String(pid)) === container.pid)!
+  process.kill(first, 'SIGKILL') // with it goes the whole namespace
+  await once(container, 'exit')
+  await untilDead(all)
+  await withDatabase(dataDir, async db => assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }]))
 })
 
 test('what died with its machine, or at its place, is known to be dead at once', onlyLinux, () => {
@@ -545,7 +644,7 @@ test('what died with its machine, or at its place, is known to be dead at once',
     [String(process.pid), 'earlier-boot/1'],
     ['4194305', elsewhere[1]],
   ]) {
-    lockOf(dataDir, [...identity, processPlace()], 0)
+    lockOf(dataDir, [...identity, processPlace(), kernelOf(root)])
     claimFolder(dataDir).release()
   }
   const place = processPlace()
@@ -553,128 +652,63 @@ test('what died with its machine, or at its place, is known to be dead at once',
     assert.ok(place.startsWith(readFileSync('/etc/machine-id', 'utf8').trim()), 'it is the same after a restart')
 })
 
-test('a holder shows that it lives, and ends where the lock is another’s or gone: two never go on', async () => {
-  const [lost, gone, held] = [join(root, 'lost'), join(root, 'gone'), join(root, 'shown')]
-  const losers = [lost, gone].map(dataDir => runScript(claimAndTell(dataDir), 'pipe'))
-  const late = setTimeout(() => losers.map(loser => loser.kill('SIGKILL')), silentMs)
-  const told = losers.map(loser => loser.stderr!.toArray())
-  const ends = losers.map(loser => once(loser, 'exit'))
-  for (const loser of losers) assert.equal(await firstLine(loser), 'mine')
+test('a holder shows that it lives, and puts back a lock that somebody took away', async () => {
+  const held = join(root, 'shown')
   const claim = claimFolder(held)
-  rmSync(join(gone, 'gateway.lock'))
-  const [theirs, ours] = [lockOf(lost, elsewhere, 3_600_000), join(held, 'gateway.lock')]
-  const text = readFileSync(ours, 'utf8')
-  touched(ours, 3_600_000)
-  for (const until = Date.now() + silentMs; Date.now() < until && statSync(ours).mtimeMs < Date.now() - silentMs; )
-    await new Promise(resolve => setTimeout(resolve, 50))
-  assert.ok(statSync(ours).mtimeMs > Date.now() - silentMs)
-  assert.equal(readFileSync(ours, 'utf8'), text)
-  assert.ok(statSync(theirs).mtimeMs < Date.now() - 3_000_000)
-  assert.deepEqual(await Promise.all(ends), [
-    [null, 'SIGTERM'],
-    [null, 'SIGTERM'],
-  ])
-  clearTimeout(late)
-  for (const text of await Promise.all(told)) assert.match(String(text), /is another's by now, or gone: this process ends/)
+  const lock = join(held, 'gateway.lock')
+  const [text, names] = [readFileSync(lock, 'utf8'), readdirSync(held)]
+  utimesSync(lock, 0, 0)
+  await until(() => statSync(lock).mtimeMs > 0)
+  assert.equal(readFileSync(lock, 'utf8'), text)
+  rmSync(lock)
+  await until(() => existsSync(lock))
+  assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(held)], [text, names])
   claim.release()
-  assert.deepEqual(
-    [held, lost, gone].map(folder => readdirSync(folder)),
-    [[], ['gateway.lock'], []],
-  )
+  assert.deepEqual(readdirSync(held), [])
 })
 
-/** → after how many milliseconds of waiting it was claimed, by a clock that goes on while one waits; `meanwhile` is told them. */
-async function claimedAfter(
-  t: TestContext,
-  claim: () => Promise<FolderClaim>,
-  meanwhile = (_waited: number) => {},
-): Promise<number> {
-  let waited = 0
-  const mocks = [
-    t.mock.method(systemClock, 'elapsed', () => waited),
-    t.mock.method(systemClock, 'sleep', async (milliseconds: number, signal?: AbortSignal) => {
-      signal?.throwIfAborted()
-      waited += milliseconds
-      if (waited > 60_000) throw new Error('it waits for ever')
-      meanwhile(waited)
-    }),
-  ]
-  try {
-    const claimed = await claim()
-    claimed.release()
-    return waited
-  } finally {
-    for (const { mock } of mocks) mock.restore()
+test('who has lost the folder ends at once with its server, and leaves the files of the other as they are', async () => {
+  const ways: { [name: string]: (lock: string) => unknown } = {
+    taken: lock => writeFileSync(lock, `${elsewhere.join('\n')}\n`),
+    'taken and left': async lock => {
+      rmSync(lock)
+      const other = runScript(`claimFolder(${JSON.stringify(dirname(lock))}).release()`)
+      assert.deepEqual(await once(other, 'exit'), [0, null])
+      assert.equal(existsSync(lock), false)
+    },
   }
-}
-
-test('who cannot be seen is dead when its lock was watched for long enough, whatever clock wrote it', onlyLinux, async t => {
-  const dataDir = join(root, 'waited')
-  const never = new AbortController().signal
-  let said: string[] = []
-  const starting = (signal = never) => claimWhenSilent(dataDir, text => said.push(text), signal)
-  const commanding = () => claimForCommand(dataDir, text => said.push(text))
-  for (const [before, start, command] of [
-    [silentMs + 60_000, 12_000, 12_000],
-    [silentMs - 5000, silentMs, undefined],
-    [-3_600_000, silentMs, silentMs],
-  ] as const) {
-    said = []
-    lockOf(dataDir, elsewhere, before)
-    assert.equal(await claimedAfter(t, starting), start)
-    assert.equal(said.length, 1)
-    assert.deepEqual(readdirSync(dataDir), [])
-    lockOf(dataDir, elsewhere, before)
-    if (command !== undefined) assert.equal(await claimedAfter(t, commanding), command)
-    else
-      await assert.rejects(
-        claimedAfter(t, commanding, () => assert.fail('it waits')),
-        hasMessage('of another container'),
-      )
+  for (const [name, lose] of Object.entries(ways)) {
+    const dataDir = join(root, `lost, ${name}`)
+    const loser = runScript(
+      `claimFolder(${JSON.stringify(dataDir)})
+       await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, say() {}, fast: true })
+       console.log('started')
+       process.on('SIGTERM', () => {})
+       setInterval(() => {}, 1000)`,
+      'pipe',
+    )
+    const [told, end] = [loser.stderr!.toArray(), once(loser, 'exit')]
+    const late = setTimeout(() => loser.kill('SIGKILL'), 60_000)
+    assert.equal(await firstLine(loser), 'started')
+    const session = new pg.Client(runningEmbedded(dataDir)!)
+    session.on('error', () => {})
+    await session.connect()
+    // It looks at nothing else meanwhile, not at the end of its server either.
+    const busy = `do $$ begin while clock_timestamp() < now() + interval '90 seconds' loop perform 1; end loop; end $$`
+    session.query(busy).catch(() => {})
+    const [control, pidFile] = ['global/pg_control', 'postmaster.pid'].map(file => join(dataDir, 'postgres', file))
+    const servers = descendantsOf(loser.pid!)
+    assert.ok(servers.length > 5)
+    const before = [readFileSync(control!), readFileSync(pidFile!, 'utf8')]
+    await lose(join(dataDir, 'gateway.lock'))
+    assert.deepEqual(await end, [1, null], name)
+    clearTimeout(late)
+    await untilDead(servers)
+    assert.match(String(await told), /another gateway's by now, or was meanwhile/)
+    assert.deepEqual([readFileSync(control!), readFileSync(pidFile!, 'utf8')], before)
+    assert.ok(existsSync(join(dataDir, 'socket/.s.PGSQL.5432')))
+    assert.doesNotMatch(readFileSync(join(dataDir, 'postgres.log'), 'utf8').split('ready to accept').at(-1)!, /shutdown|shutting/)
   }
-  // It looks old in the moment in which its clock was set; a sign of it in the last moment is one.
-  const another = `${[...elsewhere.slice(0, 2), 'a-third pid:[4026532999]'].join('\n')}\n`
-  for (const [before, last] of [
-    [silentMs + 60_000, 11_500],
-    [-3_600_000, silentMs - 500],
-  ] as const) {
-    for (const claim of [starting, commanding]) {
-      const lock = lockOf(dataDir, elsewhere, before)
-      for (const sign of [
-        () => touched(lock, before - 5000),
-        () => {
-          const { atime, mtime } = statSync(lock)
-          writeFileSync(lock, another)
-          utimesSync(lock, atime, mtime)
-        },
-      ]) {
-        const living = claimedAfter(t, claim, waited => waited === last && sign())
-        await assert.rejects(living, hasMessage('of another container or machine'))
-      }
-      assert.equal(readFileSync(lock, 'utf8'), another)
-    }
-  }
-  // Another that was replacing a dead one's lock died too, and is watched in its turn.
-  const lock = lockOf(dataDir, elsewhere, silentMs + 60_000)
-  writeFileSync(`${lock}.next`, another)
-  touched(`${lock}.next`, silentMs + 60_000)
-  assert.equal(await claimedAfter(t, starting), 24_000)
-  assert.deepEqual(readdirSync(dataDir), [])
-  lockOf(dataDir, elsewhere, 0)
-  const ended = new AbortController()
-  await assert.rejects(
-    claimedAfter(
-      t,
-      () => starting(ended.signal),
-      () => ended.abort(),
-    ),
-    { name: 'AbortError' },
-  )
-  lockOf(dataDir, [String(process.pid), elsewhere[1], processPlace()], 0)
-  await assert.rejects(
-    claimedAfter(t, starting, () => assert.fail('it waits')),
-    hasMessage('in use by this process'),
-  )
 })
 
 test('of eight starters at the same instant one takes over the lock of a dead holder', async () => {
@@ -790,12 +824,30 @@ function postmasterPid(dataDir: string): number {
 }
 
 /** Runs lines of a small script in a process of its own, with what this file tests imported. */
-function runScript(lines: string, stderr: 'inherit' | 'pipe' = 'inherit'): ChildProcess {
+const runScript = (lines: string, stderr: 'inherit' | 'pipe' = 'inherit'): ChildProcess =>
+  spawn(process.execPath, ['--input-type=module', '-e', scriptOf(lines)], { stdio: ['ignore', 'pipe', stderr] })
+
+function scriptOf(lines: string): string {
   const imports = ['embedded', 'folder'].map(
     name => `await import('${new URL(`../src/platform/database/${name}.ts`, import.meta.url)}')`,
   )
-  const script = `const { claimFolder, startEmbedded } = { ...${imports.join(', ...')} }\n${lines}`
-  return spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', stderr] })
+  return `const { claimFolder, startEmbedded } = { ...${imports.join(', ...')} }\n${lines}`
+}
+
+/** Once it is true; what is not within half a minute never is. */
+async function until(isTrue: () => boolean): Promise<void> {
+  for (const end = Date.now() + 30_000; !isTrue(); await new Promise(resolve => setTimeout(resolve, 50)))
+    assert.ok(Date.now() < end, 'it does not come')
+}
+const untilDead = (pids: readonly number[]) => until(() => pids.every(pid => processIdentity(pid) === undefined))
+
+function descendantsOf(above: number): number[] {
+  const children = readdirSync('/proc').filter(name => /^\d+$/.test(name) && parentOf(name) === above)
+  return children.flatMap(name => [Number(name), ...descendantsOf(Number(name))])
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) unless(() => process.kill(pid, signal), false)
 }
 
 /** Claims the folder and holds it until killed, or says why not. */

@@ -922,7 +922,7 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
       await assert.rejects(ask({ ca: live!.tls!.ca! })) // they do not know us
     })
 
-    it('files that are not there, or that others may read, are named', () => {
+    it('files that are not there, hold nothing, or may be read by others, are named', () => {
       chmodSync(us.key, 0o644)
       const read = (tls: object) => () =>
         readDirectoryFile(JSON.stringify({ live: { url, requestor: {}, tls } }), join(folder, 'ds.json'))
@@ -931,6 +931,26 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
       assert.throws(wallet(files()), /live\.tls\.key names .*us\.key, which others may read/)
       assert.throws(wallet({ ...files(), ca: 'none.crt' }), /live\.tls\.ca names .*none\.crt, which cannot be read/)
       assert.throws(wallet({ cert: 'us.crt' }), /tls\.cert and tls\.key are needed together/)
+      const whole = readFileSync(join(folder, 'partner.crt'), 'utf8')
+      const der = Buffer.from(whole.replace(/-----.*-----|\s/g, ''), 'base64')
+      const texts: [string, string | Buffer, isTaken?: true][] = [
+        ['one', whole, true],
+        ['two, with words beside them', `# ours\n${whole}\n# theirs\n${whole.replaceAll('\n', '\r\n')}`, true],
+        ['nothing', ''],
+        ['words', 'hello\n'],
+        ['a key', readFileSync(us.key)],
+        ['a request', whole.replaceAll('CERTIFICATE', 'CERTIFICATE REQUEST')],
+        ['no PEM', der],
+        ['one that is cut short', whole.slice(0, whole.length / 2)],
+        ['one without its last line', whole.slice(0, whole.lastIndexOf('-----END'))],
+        ['a second that is cut short', whole + whole.slice(0, whole.length / 2)],
+        ['one that is broken', whole.replace(/\n[A-Za-z0-9+/=]{20}/, '\n')],
+      ]
+      for (const [name, text, isTaken] of texts) {
+        writeFileSync(join(folder, 'ca.pem'), text)
+        if (isTaken) assert.deepEqual(wallet({ ca: 'ca.pem' })().live!.tls!.ca, Buffer.from(text), name)
+        else assert.throws(wallet({ ca: 'ca.pem' }), /live\.tls\.ca names .*ca\.pem, which holds no certificate/, name)
+      }
       assert.throws(read({ certificate: 'x' }), /live\.tls\.certificate is not known/)
       chmodSync(us.key, 0o600)
     })

@@ -1,8 +1,10 @@
 // The figures for the operator: on a port of their own, few label values, and the conservation of notifications among them.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
+import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -87,6 +89,29 @@ test('metrics are served where METRICS_PORT says, and nowhere else', async () =>
     await receiver.close()
     await gateway.stop()
   }
+})
+
+test('a start that is refused has opened PORT for nobody, and leaves nothing open', async () => {
+  const [port, metricsPort] = [await freePort(), await freePort()]
+  const environment = { PORT: String(port), METRICS_PORT: String(metricsPort) }
+  const refusal = async (...taken: number[]): Promise<unknown> => {
+    const others = taken.map(one => net.createServer().listen(one, '127.0.0.1'))
+    await Promise.all(others.map(other => once(other, 'listening')))
+    const error = await testGateway({ environment }).then(
+      () => assert.fail('it starts'),
+      error => error,
+    )
+    for (const open of [port, metricsPort].filter(one => !taken.includes(one)))
+      await assert.rejects(fetch(`http://127.0.0.1:${open}/`), ({ cause }) => cause.code === 'ECONNREFUSED')
+    await Promise.all(others.map(other => new Promise(closed => other.close(closed))))
+    return error.port
+  }
+  assert.equal(await refusal(port, metricsPort), metricsPort, 'PORT is tried last')
+  assert.equal(await refusal(metricsPort), metricsPort)
+  assert.equal(await refusal(port), port)
+  const gateway = await testGateway({ environment })
+  assert.equal((await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).status, 200)
+  await gateway.stop()
 })
 
 test('routes and lines to acquirers are counted by their names', async () => {

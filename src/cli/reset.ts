@@ -11,7 +11,7 @@ import { systemClock } from '../platform/clock.ts'
 import { connect } from '../platform/database/connect.ts'
 import { removeFolder } from '../platform/database/embedded/ownFile.ts'
 import { startEmbedded } from '../platform/database/embedded.ts'
-import { claimForCommand } from '../platform/database/folder.ts'
+import { claimFolder } from '../platform/database/folder.ts'
 import { type InstallationMode, readMode } from '../platform/database/installation.ts'
 import { errorText } from '../platform/errors.ts'
 import { readConfig } from '../start/config.ts'
@@ -43,7 +43,7 @@ async function reset({ yes, keys }: ResetOptions): Promise<void> {
   if (!yes && !process.stdin.isTTY) refuseWords('reset asks on a terminal; elsewhere it needs --yes. Nothing was changed.')
   const [cluster, keyFolder] = [join(dataDir, 'postgres'), join(dataDir, 'keys')]
   if (!existsSync(cluster)) return say(`There is no database in ${dataDir}: the next start makes one.`)
-  const claim = await claimForCommand(dataDir, say) // refuses while a gateway runs, and keeps one from starting meanwhile
+  const claim = claimFolder(dataDir) // refuses while a gateway runs, and keeps one from starting meanwhile
   try {
     refuseUnlessSandbox(await modeOf(dataDir, embeddedUser), cluster)
     if (!yes) await confirm(`Remove ${cluster}${keys ? ` and its keys in ${keyFolder}` : ''}, with all payments in it? (yes/no) `)

@@ -1,7 +1,7 @@
 // TLS as it is spoken here, by the gateway and towards others: 1.2 and 1.3, keys by ECDHE, ciphers that authenticate (AEAD) and no others. And the
 // files that a connection with a certificate of our own takes.
 
-import { constants } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { createSecureContext, DEFAULT_CIPHERS } from 'node:tls'
 import { othersMayRead, readPlainFile, whoMayReplace } from './files.ts'
@@ -68,6 +68,17 @@ export function isUsable(given: ClientTls): boolean {
   }
 }
 
+/** All that it begins must be whole: OpenSSL complains of no text of authorities, and where it holds none nobody is trusted, which only shows when somebody is called. */
+function holdsCertificates(pem: Buffer): boolean {
+  const label = '(?:X509 |TRUSTED )?CERTIFICATE-----'
+  const found = pem.toString('latin1').match(new RegExp(`-----BEGIN ${label}(?:[^-]*-----END ${label})?`, 'g'))
+  try {
+    return found?.map(one => new X509Certificate(one)) !== undefined
+  } catch {
+    return false
+  }
+}
+
 /** Names are relative to the folder of the file that names them. `strict`: nobody else may replace them. `fail` is told what is wrong with which. */
 export function readTlsFiles(
   files: Output<typeof tlsFiles>,
@@ -89,7 +100,9 @@ export function readTlsFiles(
     }
   }
   if ((files.cert === undefined) !== (files.key === undefined)) fail('tls.cert and tls.key are needed together')
-  const given = { ...read('ca'), ...read('cert'), ...read('key') }
+  const given: ClientTls = { ...read('ca'), ...read('cert'), ...read('key') }
+  if (given.ca !== undefined && !holdsCertificates(given.ca))
+    fail(`tls.ca names ${resolve(folder, files.ca!)}, which holds no certificate, or one that is cut short: PEM is wanted`)
   if (!isUsable(given)) fail('tls names files that hold no certificates, or a key of another one')
   return {
     ...given,

@@ -14,8 +14,8 @@ import { isId, systemClock } from '../platform/clock.ts'
 import { type Connection, makePool } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf } from '../platform/database/find.ts'
-import { takeLock, watching } from '../platform/database/folder.ts'
 import { compareModes, noteCell, readInCells, readMode } from '../platform/database/installation.ts'
+import { takeLock } from '../platform/database/lockFile.ts'
 import { appliedMigrations, otherSchema } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { readPlainFile, syncFolder, whyUnread } from '../platform/files.ts'
@@ -329,14 +329,16 @@ export async function renewMap(cells: Cells, without: readonly string[] = []): P
   }
 }
 
-/** A turn is a survey and a reload; who holds the lock and was killed is replaced at once, of another container after half a minute. */
+/** A turn is a survey and a reload; who holds the lock and was killed is replaced at once. */
 async function lockMap(map: string): Promise<() => void> {
-  const lock = `${map}.lock`
-  const isSilent = watching()
   for (let waits = 0; ; waits++) {
-    const holder = takeLock(lock, isSilent)
-    if (!holder) return () => rmSync(lock)
-    if (waits === 1200) throw new OperatorError(`Another process (pid ${holder.pid}) has been writing ${map} for a minute.`)
+    const lock = takeLock(`${map}.lock`)
+    if (!('pid' in lock)) return lock.release
+    if (waits === 1200)
+      throw new OperatorError(
+        `Another process (pid ${lock.pid}) has been writing ${map} for a minute.` +
+          (lock.life === 'unknown' ? ` It is one of another container or machine: if it died, remove ${lock.lock}.` : ''),
+      )
     await systemClock.sleep(50)
   }
 }

@@ -9,7 +9,7 @@ import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction, makePool, replicaRefusal, writingPool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
-import { claimWhenSilent, makeFolder } from '../platform/database/folder.ts'
+import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
 import { migrate } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -32,7 +32,7 @@ export async function openDatabase(config: Config, say: (text: string) => void, 
     if (config.mode === 'sandbox') makeFolder(config.dataDir) // for its keys, sandbox.json and the books of its acquirer host
     return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
   }
-  const claim = await claimWhenSilent(config.dataDir, say, signal)
+  const claim = claimFolder(config.dataDir)
   try {
     const { dataDir, mode, embeddedUser, backupDir } = config
     const embedded = await startEmbedded({

@@ -193,7 +193,13 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       { port, host: config.host, token: config.metricsToken },
     )
   }
-  let sweeping: Awaited<ReturnType<typeof startSweeping>> | undefined
+  const background: { stop(): Promise<void> }[] = [clockWatch]
+  const stop = async () => {
+    await server.close()
+    stopping.abort()
+    await Promise.all(background.map(one => one.stop()))
+    await close()
+  }
   try {
     // Before the first request and the first look for work: later there are leases of our own.
     if (parts.alone) await releaseAllDue(database.work)
@@ -208,12 +214,13 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await beginPolling(gateway)
     await beginOrderFiles(gateway)
     await beginReturnFolders(gateway)
-    sweeping = await startSweeping(gateway, parts.alone, clockWatch.isTrusted)
-    port = await server.listen(parts.port ?? config.port, config.host)
-    const background = [
+    background.push(await startSweeping(gateway, parts.alone, clockWatch.isTrusted))
+    background.push(await watchFollowing(database, clock, random, log))
+    background.push(await startAlerting(gateway, clockWatch.isTrusted))
+    if (config.metricsPort !== undefined && !parts.isWorker) background.push(await metrics(config.metricsPort))
+    port = await server.listen(parts.port ?? config.port, config.host) // the last thing that may fail: a start that is refused has served nobody
+    background.push(
       ...duePlaces.map(places => startWorker(gateway, dueHandlers, places, clockWatch.isTrusted)),
-      clockWatch,
-      sweeping,
       startErasing(gateway, clockWatch),
       startTelling(database.work, gateway.failures, gateway, error =>
         log.warn({ why: error.message }, 'failed log-ins wait for the audit'),
@@ -224,25 +231,10 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       ),
       startDelivering(gateway, deliver, parts.alone, clockWatch.isTrusted),
       startProjecting(gateway),
-      await watchFollowing(database, clock, random, log),
-      await startAlerting(gateway, clockWatch.isTrusted),
-      ...(config.metricsPort === undefined || parts.isWorker ? [] : [await metrics(config.metricsPort)]),
-    ]
-    return {
-      port,
-      failed: new Promise(() => {}),
-      figures,
-      async stop() {
-        await server.close()
-        stopping.abort()
-        await Promise.all(background.map(one => one.stop()))
-        await close()
-      },
-    }
+    )
+    return { port, failed: new Promise(() => {}), figures, stop }
   } catch (error) {
-    await sweeping?.stop()
-    await clockWatch.stop()
-    await close()
+    await stop()
     throw error
   }
 }

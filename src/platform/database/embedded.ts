@@ -26,7 +26,7 @@ import {
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
 import { archiving, type ServerExtras } from './embedded/walArchive.ts'
-import { FolderError, holdsFolder } from './folder.ts'
+import { FolderError, lockOfFolder } from './folder.ts'
 
 export type EmbeddedDatabase = {
   /** The folder of the socket: what `pg` takes as host. */
@@ -80,7 +80,8 @@ export async function startEmbedded({
   fast = false,
 }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
-  if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
+  const lock = lockOfFolder(folder)
+  if (lock === undefined) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   refuseUnfinished(folder)
   const cluster = join(folder, 'postgres')
   const created = !existsSync(cluster)
@@ -101,7 +102,7 @@ export async function startEmbedded({
   for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {
     try {
       signal?.throwIfAborted()
-      return { ...(await serve(place, settings, more.env, say, signal)), created }
+      return { ...(await serve(place, lock.sign, settings, more.env, say, signal)), created }
     } catch (error) {
       if (systemClock.real() > until || !String(error).includes('pre-existing shared memory block')) throw error
     }
@@ -152,6 +153,7 @@ function serverSettings({ cluster, socketFolder, binaries, account }: EmbeddedPl
 
 async function serve(
   place: EmbeddedPlace,
+  sign: number,
   settings: string[],
   env: Readonly<Record<string, string>>,
   say: (text: string) => void,
@@ -162,7 +164,7 @@ async function serve(
   // In a process group of its own, so that Ctrl-C reaches only the gateway, which then stops the server last.
   const child = start(binaries.postgres, ['-D', cluster, ...settings.flatMap(setting => ['-c', setting])], account, {
     detached: true,
-    stdio: ['ignore', log.handle, log.handle],
+    stdio: ['ignore', log.handle, log.handle, sign], // while it runs, or a session of it, the folder is in use
     env: { ...account.options.env, ...env },
   })
   closeSync(log.handle)

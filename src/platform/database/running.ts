@@ -1,7 +1,7 @@
 // Which processes are really alive. A pid alone proves nothing: after a crash or a restart of the machine the same number
 // belongs to somebody else. So every file of ours that names a pid carries the identity of the process beside it.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { childEnvironment } from '../childEnvironment.ts'
 
@@ -36,9 +36,7 @@ export function processIdentity(pid: number): string | undefined {
       const asked = { encoding: 'utf8', env: childEnvironment() } as const
       return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], asked).trim() || undefined
     }
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the program's name in parentheses and may itself hold spaces and parentheses (proc(5)).
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const fields = statFields(pid)
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined // dead, only not yet collected by its parent
     return `${bootName()}/${fields[19]}`
   } catch {
@@ -61,8 +59,44 @@ export function processPlace(): string {
 
 /** The one that the kernel begins with (PROC_PID_INIT_INO in linux/proc_ns.h). */
 const firstNamespace = 'pid:[4026531836]'
-const bootName = () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+/** The kernel's, from its start to its end. */
+export const bootName = () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 const machineName = () => (existsSync('/etc/machine-id') ? readFileSync('/etc/machine-id', 'utf8').trim() : '')
+
+/** Ends all that this process has started, and what that has, at once: nothing of it is finished. */
+export function killDescendants(): void {
+  for (const signal of ['SIGSTOP', 'SIGKILL'] as const) // who stands still starts nothing while the others are looked for
+    for (const pid of descendants(process.pid, parentsOfAll())) {
+      try {
+        process.kill(pid, signal)
+      } catch {} // it has ended
+    }
+}
+
+const descendants = (of: number, parents: readonly (readonly [pid: number, parent: number])[]): number[] =>
+  parents.filter(([, parent]) => parent === of).flatMap(([pid]) => [pid, ...descendants(pid, parents)])
+
+function parentsOfAll(): [pid: number, parent: number][] {
+  if (process.platform !== 'linux') {
+    const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8', env: childEnvironment() }).trim().split('\n')
+    return lines.map(line => line.trim().split(/ +/).map(Number) as [number, number])
+  }
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(name => {
+      try {
+        return [[Number(name), Number(statFields(Number(name))[1])]]
+      } catch {
+        return [] // it has ended
+      }
+    })
+}
+
+/** From the third on: the second is the program's name in parentheses and may itself hold spaces and parentheses (proc(5)). */
+function statFields(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
 
 function exists(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false

@@ -15,7 +15,7 @@ import { openOwn, readOwn } from '../embedded/ownFile.ts'
 import { restoringName, systemIdentifier } from '../embedded/place.ts'
 import { archivedWal, pieceNumber, recovering } from '../embedded/walArchive.ts'
 import { startEmbedded } from '../embedded.ts'
-import { claimFolder, claimForCommand } from '../folder.ts'
+import { claimFolder } from '../folder.ts'
 import { BackupError, copyHashed, type Manifest, readManifest, type Seals, treeOf, whoReads, writeHashed } from './manifest.ts'
 import { backupsIn } from './take.ts'
 
@@ -51,7 +51,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
   if (archive.size === 0 && to !== undefined)
     throw new BackupError(`There is no archive beside ${folder}: it can only be restored as it was at its end, without --to.`)
   refuseGap(dirname(folder), archive, manifest)
-  const claim = await claimForCommand(dataDir, say)
+  const claim = claimFolder(dataDir)
   try {
     const standing = readdirSync(dataDir).filter(name => !mayStand.test(name))
     if (standing.length > 0)

@@ -11,7 +11,7 @@ import { type Binaries, findBinaries } from '../embedded/binaries.ts'
 import { clearDraft } from '../embedded/orphan.ts'
 import { clusterMajor, upgradingName } from '../embedded/place.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../embedded.ts'
-import { claimFolder, claimForCommand, type FolderClaim, FolderError } from '../folder.ts'
+import { claimFolder, type FolderClaim, FolderError } from '../folder.ts'
 import { readStanding, standingOf, writeStanding } from '../installation.ts'
 import { migrate } from '../migrate.ts'
 import { copyTable } from './copyTable.ts'
@@ -31,7 +31,7 @@ export type UpgradeOrder = {
 /** → the folder in which the old files are kept, and how many rows were moved. */
 export async function upgradeCluster(order: UpgradeOrder): Promise<{ kept: string; tables: number; rows: number }> {
   const { from, to = findBinaries(), say } = order
-  const claim = await claimForCommand(order.dataDir, say)
+  const claim = claimFolder(order.dataDir)
   const folder = realpathSync(order.dataDir)
   const [cluster, kept, draft] = [join(folder, 'postgres'), join(folder, `postgres-${from.major}`), join(folder, upgradingName)]
   try {
