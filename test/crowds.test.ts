@@ -60,8 +60,8 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
     return incoming
   }
   /** Asks for something whose body has. */
-  const ask = (socket: Socket): IncomingMessage => {
-    const incoming = Object.assign(begin(socket), { complete: true })
+  const ask = (socket: Socket, caller?: string): IncomingMessage => {
+    const incoming = Object.assign(begin(socket, caller), { complete: true })
     connections.waits(incoming, '')
     return incoming
   }
@@ -286,7 +286,7 @@ describe('connections', () => {
       }),
     )
     const begun = crowd.slice(0, 600)
-    for (const { asked } of begun) connections.begins(asked)
+    for (const { asked } of begun) connections.begins(asked, true)
     const late = Array.from({ length: 20 }, () => socketFrom('192.0.2.8'))
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
     assert.deepEqual(
@@ -298,24 +298,62 @@ describe('connections', () => {
 
   it('of browsers make room for others when all places are taken, those of merchants’ servers on which payments have begun do not', () => {
     const { connections, socketFrom, ask } = makeWatch()
-    const crowdOf = (address: string, isBrowsers: boolean) =>
+    const crowdOf = (address: string, isServers: boolean) =>
       Array.from({ length: networkConnectionsMost }, () => {
         const socket = socketFrom(address)
-        connections.begins(ask(socket), isBrowsers)
+        connections.begins(ask(socket), isServers)
         return socket
       })
     const few = Array.from({ length: 10 }, () => socketFrom('192.0.2.7'))
-    const shops = crowdOf('198.51.100.1', false)
-    const crowds = ['198.51.100.2', '198.51.100.3', '198.51.100.4'].map(address => crowdOf(address, true))
+    const shops = crowdOf('198.51.100.1', true)
+    const crowds = ['198.51.100.2', '198.51.100.3', '198.51.100.4'].map(address => crowdOf(address, false))
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
     const late = Array.from({ length: 20 }, () => socketFrom('192.0.2.8'))
-    for (const socket of late) connections.begins(ask(socket), false)
+    for (const socket of late) connections.begins(ask(socket), true)
     assert.deepEqual([closed(late), closed(shops), closed(crowds.flat())], [0, 0, 30])
     // Who makes a crowd larger takes the places of his own alone.
     const more = Array.from({ length: 5 }, () => socketFrom('198.51.100.1'))
     assert.deepEqual([closed(more), closed(shops), closed(crowds.flat())], [5, 0, 30])
     const others = ['198.51.100.2', '198.51.100.3'].map(address => socketFrom(address))
     assert.deepEqual([closed(others), closed(few), closed(shops)], [2, 0, 0])
+    connections.stop()
+  })
+
+  it('of browsers make room also where something that has not come whole stands behind their requests', () => {
+    const { connections, socketFrom, ask, begin } = makeWatch()
+    for (const address of ['198.51.100.2', '198.51.100.3', '198.51.100.4', '198.51.100.5'])
+      for (let at = 0; at < networkConnectionsMost; at++) {
+        const socket = socketFrom(address)
+        connections.begins(ask(socket), false)
+        begin(socket)
+      }
+    assert.equal(socketFrom('192.0.2.8').closed, false)
+    connections.stop()
+  })
+
+  it('through a proxy make room for others there, of whoever has most requests of browsers under way', () => {
+    let elapsed = 0
+    const { connections, socketFrom, ask } = makeWatch(address => address === '10.0.0.1', {
+      ...systemClock,
+      elapsed: () => elapsed,
+    })
+    const come = (caller: string, isServers: boolean) => {
+      const socket = socketFrom('10.0.0.1')
+      connections.begins(ask(socket, caller), isServers)
+      return socket
+    }
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const shops = Array.from({ length: 300 }, () => come('192.0.2.1', true))
+    const few = Array.from({ length: 20 }, (_, at) => come(`192.0.2.${at + 2}`, false))
+    const crowd = Array.from({ length: connectionsMost - 320 }, (_, at) => come(`198.51.100.${at % 15}`, false))
+    assert.equal(closed([...shops, ...few, ...crowd]), 0)
+    elapsed = 60_000
+    const opened = Array.from({ length: 40 }, () => socketFrom('10.0.0.1'))
+    assert.deepEqual([closed(opened), closed(shops), closed(few), closed(crowd)], [0, 0, 0, 40])
+    // One on which nothing has been asked for a while goes first.
+    elapsed = 62_000
+    const late = socketFrom('10.0.0.1')
+    assert.deepEqual([late.closed, opened[0]!.closed, closed(crowd)], [false, true, 40])
     connections.stop()
   })
 

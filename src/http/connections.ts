@@ -70,10 +70,10 @@ export type Connections = {
   /** It stands in a line, which it leaves by this when its connection is closed. */
   stands(incoming: IncomingMessage, leave: () => void): void
   /**
-   * The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. `isBrowsers`: what has begun goes on
-   * without its connection, and a browser asks again for what came of it.
+   * The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. `isServers`: a merchant's server waits for
+   * what came of it. A browser asks again: what has begun goes on without its connection.
    */
-  begins(incoming: IncomingMessage, isBrowsers?: boolean): string | undefined
+  begins(incoming: IncomingMessage, isServers?: boolean): string | undefined
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
@@ -108,7 +108,7 @@ type HeldRequest = {
   kept: number
   untaken: number
   body?: string
-  isBrowsers?: boolean
+  isServers?: boolean
   isCut?: true
   leave?: () => void
 }
@@ -133,12 +133,13 @@ function isOwed({ unfinished }: OpenConnection): boolean {
   return false
 }
 
-/** All that was asked there waits for its turn, or is a browser's. */
+/** Nothing has begun there that a merchant's server waits for. */
 function isSpared({ unfinished }: OpenConnection): boolean {
-  for (const { body, isBrowsers } of unfinished.values()) if (body === undefined && !isBrowsers) return false
+  for (const { isServers } of unfinished.values()) if (isServers) return false
   return true
 }
 
+const arrivalSeconds = 1
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
@@ -201,7 +202,7 @@ export function watchConnections(
     const narrowest = network.circles[0]!
     const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
     if (isCrowd || connections.size >= connectionsMost) {
-      const goes = whoGoes(network, isCrowd)
+      const goes = whoGoes(network, isCrowd, isShared(socket.remoteAddress))
       if (!goes) {
         networks.leave(network)
         endParsing(socket)
@@ -293,7 +294,7 @@ export function watchConnections(
 
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
    * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
-  function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
+  function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean, isProxied: boolean): Socket | undefined {
     const own = crowdOf(newcomer, 'connections')
     // Whoever has more connections makes no room for himself by those of others.
     let largest = own
@@ -310,7 +311,9 @@ export function watchConnections(
       largest = crowd
       first = found
     }
-    return first?.one.socket
+    // What a proxy has just opened is for a request that is on its way.
+    const comes = first && !first.isUntaken && clock.elapsed() - first.since < arrivalSeconds * 1000
+    return ((isProxied && (!first || comes) && proxiedWhoGoes()) || first)?.one.socket
   }
 
   function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
@@ -328,10 +331,26 @@ export function watchConnections(
     return found
   }
 
-  /** No payment of a merchant's server has begun there. */
   function firstSpared({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
     for (const one of owed) if (isSpared(one)) return { one, since: clock.elapsed(), isUntaken: true }
     return undefined
+  }
+
+  /** Of those who ask through proxies, one of whoever has most requests under way: a proxy may open a connection for each, and says only then for whom. */
+  function proxiedWhoGoes(): Candidate | undefined {
+    let largest = 0
+    let found: Candidate | undefined
+    for (const network of networks.all()) {
+      const crowd = crowdOf(network, 'unfinished')
+      if (crowd <= largest) continue
+      for (const one of network.asking) {
+        if (!isOfProxy(one) || !isOwed(one) || !isSpared(one)) continue
+        largest = crowd
+        found = { one, since: clock.elapsed(), isUntaken: true }
+        break
+      }
+    }
+    return found
   }
 
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
@@ -499,12 +518,12 @@ export function watchConnections(
       if (asked) asked.leave = leave
       else leave()
     },
-    begins(incoming, isBrowsers = false) {
+    begins(incoming, isServers = false) {
       const asked = heldOf(incoming)
       if (!asked) return undefined
       const { body } = asked
       delete asked.body
-      asked.isBrowsers = isBrowsers
+      asked.isServers = isServers
       letsGo(incoming)
       return body
     },

@@ -115,7 +115,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       const request = requestOf(incoming, target, caller, number)
       const isTooLarge = bytes === undefined
       const begin = () => {
-        const body = isTooLarge ? '' : connections.begins(incoming, destination.route?.callers !== 'token')
+        const body = isTooLarge ? '' : connections.begins(incoming, destination.route?.callers === 'token')
         if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
         request.body = body
         serve(destination, request, incoming, outgoing, isTooLarge, started)

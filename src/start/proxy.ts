@@ -145,8 +145,8 @@ const networkLimits = (connections: number, perNetwork: number): string => {
   return `
   tcp-request connection track-sc0 ${counted('Connections')}
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
-  ${beyond(Math.ceil(connections / 2), few(16))}
-  ${beyond(Math.ceil((connections * 3) / 4), few(128))}
+  ${beyond(Math.ceil(connections / 2), few(8))}
+  ${beyond(Math.ceil((connections * 3) / 4), few(32))}
   http-request track-sc1 ${counted('Requests')}
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
 }
