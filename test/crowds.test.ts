@@ -319,6 +319,23 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('of a merchant’s server that all have payments under way are no crowd: others make room for more of them', () => {
+    const { connections, socketFrom, ask } = makeWatch()
+    const crowd = Array.from({ length: connectionsMost - 200 }, (_, at) => {
+      const socket = socketFrom(`198.51.100.${at % 40}`)
+      connections.begins(ask(socket), false)
+      return socket
+    })
+    const shop = Array.from({ length: 300 }, () => {
+      const socket = socketFrom('192.0.2.8')
+      connections.begins(ask(socket), true)
+      return socket
+    })
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    assert.deepEqual([closed(shop), closed(crowd)], [0, 100])
+    connections.stop()
+  })
+
   it('of browsers make room also where something that has not come whole stands behind their requests', () => {
     const { connections, socketFrom, ask, begin } = makeWatch()
     for (const address of ['198.51.100.2', '198.51.100.3', '198.51.100.4', '198.51.100.5'])

@@ -5,16 +5,19 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { applySeed, type Seed } from '../src/merchants/seed.ts'
 import { requestKey } from '../src/payments/idempotency.ts'
+import { dropLost } from '../src/payments/store/keys.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { type Client, eventually, type Fields, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 
 const id = (end: string) => `7e57c0de${end.padStart(24, '0')}`
 const [merchant, one, other] = [id('1'), id('a'), id('b')]
 const [ofMerchant, ofOne, ofOther] = ['token-of-the-whole-merchant', 'token-of-the-first-channel', 'token-of-the-other-channel']
 
 /** The merchant's rules; without channels: rules that fit nothing that is sent here. */
-const seed = (...channels: readonly string[]): Seed => ({
+const seed = (...channels: readonly string[]): Seed => seedWith({}, ...channels)
+const seedWith = (settings: Readonly<Record<string, unknown>>, ...channels: readonly string[]): Seed => ({
   psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
   divisions: [
     {
@@ -32,7 +35,7 @@ const seed = (...channels: readonly string[]): Seed => ({
           },
           channels: [
             { id: one, name: 'one' },
-            { id: other, name: 'other' },
+            { id: other, name: 'other', settings },
           ],
         },
       ],
@@ -51,10 +54,11 @@ before(async () => {
 })
 after(() => gateway.stop())
 
-const ruled = async (...channels: readonly string[]) => {
-  await applySeed(gateway.pool, testKeys, systemClock, systemRandom, seed(...channels))
+const seeded = async (changed: Seed) => {
+  await applySeed(gateway.pool, testKeys, systemClock, systemRandom, changed)
   await gateway.restart()
 }
+const ruled = (...channels: readonly string[]) => seeded(seed(...channels))
 const money = { paymentType: 'DB', amount: '77.00', currency: 'EUR' }
 const send = (path: string, key: string, fields: Fields, token = ofMerchant, client: Client = gateway) =>
   client.post(path, fields, { Authorization: `Bearer ${token}`, 'Idempotency-Key': key })
@@ -142,6 +146,55 @@ describe('an order whose rules change', () => {
     await ruled()
     assert.equal((await refund()).text, first.text)
     await ruled(one)
+  })
+
+  it('or whose channel takes no such order any more, gets the answer of the first', async () => {
+    const first = await pay('stricter')
+    const named = await pay('stricter-named', { entityId: other }, ofOther)
+    const refund = () =>
+      send(`/v1/payments/${first.body.id}`, 'strict', { entityId: other, ...money, amount: '7.00', paymentType: 'RF' }, ofOther)
+    const refunded = await refund()
+    for (const answer of [first, named]) is(answer, approved)
+    is(refunded, '400 700.400.700') // it is stored, and has an id
+    await seeded(seedWith({ threeDSecure: 'always', ownChannelOnly: true }, other))
+    assert.equal((await pay('stricter')).text, first.text)
+    assert.equal((await pay('stricter-named', { entityId: other }, ofOther)).text, named.text)
+    assert.equal((await refund()).text, refunded.text)
+    is(await pay('stricter-another'), reused) // the same code as for wrong parameters
+    assert.deepEqual(
+      [await paid('stricter'), await paid('stricter-named'), await paid('stricter-another')],
+      [2, 1, 0],
+      'with the refund',
+    )
+    await ruled(one)
+  })
+
+  it('claims all of its key in one order, so that no two processes wait for each other', async () => {
+    const key = Array.from({ length: 100 }, (_, at) => `order-${at}`).find(
+      key => hash(merchant, key).compare(hash(one, key)) > 0,
+    )!
+    const { pool } = gateway
+    const db = await pool.connect()
+    const claim = (entityId: string) =>
+      db.query(
+        `insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
+         values ($1, $2, '\\x00', $1, now()) on conflict do nothing`,
+        [merchant, hash(entityId, key)],
+      )
+    await db.query('begin; set local lock_timeout = 500') // sooner than the database finds two that wait for each other
+    await claim(one)
+    const paying = pay(key)
+    await untilWaiting(pool, 'idempotency_keys')
+    assert.equal((await claim(merchant)).rowCount, 1, 'that one was not taken before')
+    await db.query('rollback')
+    db.release()
+    is(await paying, approved)
+    assert.deepEqual([await claimed(merchant, key), await claimed(one, key)], [true, true])
+    // A batch that is written again, because its connection was lost, has not lost what it has stored.
+    const { rows } = await pool.query('select id from payments where merchant_transaction_id = $1', [`order-${key}`])
+    const again = requestKey({ keys: testKeys }, merchant, one, '/v1/payments', key, { pairs: [], broken: new Set() })
+    await dropLost(pool, { merchantId: merchant, id: rows[0].id }, again)
+    assert.deepEqual([await claimed(merchant, key), await claimed(one, key)], [true, true])
   })
 
   it('and whose details or checkout were stored under a key, has them once', async () => {

@@ -936,6 +936,9 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
       const texts: [string, string | Buffer, isTaken?: true][] = [
         ['one', whole, true],
         ['two, with words beside them', `# ours\n${whole}\n# theirs\n${whole.replaceAll('\n', '\r\n')}`, true],
+        ['one behind the mark of the order of its bytes', `\uFEFF${whole}`, true],
+        ['one beside words about one', `# -----BEGIN CERTIFICATE----- begins it\n${whole}`, true],
+        ['one that is commented out', whole.replace(/^/gm, '# ')],
         ['nothing', ''],
         ['words', 'hello\n'],
         ['a key', readFileSync(us.key)],

@@ -295,14 +295,14 @@ export function watchConnections(
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
    * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean, isProxied: boolean): Socket | undefined {
-    const own = crowdOf(newcomer, 'connections')
-    // Whoever has more connections makes no room for himself by those of others.
+    // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
+    const own = crowdOf(newcomer, 'connections') * sparedShare(newcomer)
     let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
       const crowd = crowdOf(network, 'connections')
       if (crowd < largest) continue
-      const isLarger = crowd > own
+      const isLarger = network !== newcomer && crowd > own
       const found =
         oldestWaiting(network) ??
         (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
@@ -314,6 +314,13 @@ export function watchConnections(
     // What a proxy has just opened is for a request that is on its way.
     const comes = first && !first.isUntaken && clock.elapsed() - first.since < arrivalSeconds * 1000
     return ((isProxied && (!first || comes) && proxiedWhoGoes()) || first)?.one.socket
+  }
+
+  /** How much of what a network has might make room. */
+  function sparedShare({ waiting, owed }: CallerNetwork<OpenConnection>): number {
+    let busy = 0
+    for (const one of owed) if (!isSpared(one)) busy++
+    return 1 - busy / Math.max(1, waiting.size + owed.size)
   }
 
   function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {

@@ -68,10 +68,14 @@ export function isUsable(given: ClientTls): boolean {
   }
 }
 
-/** All that it begins must be whole: OpenSSL complains of no text of authorities, and where it holds none nobody is trusted, which only shows when somebody is called. */
+/**
+ * All that it begins must be whole: OpenSSL complains of no text of authorities, and where it holds none nobody is trusted, which only shows when somebody is called. As
+ * there, one begins with its line: what stands behind `#` or a quotation mark does not count.
+ */
 function holdsCertificates(pem: Buffer): boolean {
   const label = '(?:X509 |TRUSTED )?CERTIFICATE-----'
-  const found = pem.toString('latin1').match(new RegExp(`-----BEGIN ${label}(?:[^-]*-----END ${label})?`, 'g'))
+  const text = pem.toString('utf8').replace(/^\uFEFF/, '')
+  const found = text.match(new RegExp(`^-----BEGIN ${label}(?:[^-]*-----END ${label})?`, 'gm'))
   try {
     return found?.map(one => new X509Certificate(one)) !== undefined
   } catch {

@@ -13,7 +13,7 @@ import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { openCard } from '../../vault/cards.ts'
 import { type Execution, execute, forwardable, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
-import { awaitTwin, ownerOf } from '../idempotency.ts'
+import { answeredBefore, awaitTwin, ownerOf } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
 import { keptFields, type PaymentRequest } from '../initial/pay.ts'
@@ -52,7 +52,10 @@ export async function followUp(parts: PaymentParts, request: FollowUpRequest): P
     if (unsent) endUnsent(parts, unsent)
     throw error
   })
-  return 'carried' in written ? execute(parts, written.carried) : written.ended
+  if ('carried' in written) return execute(parts, written.carried)
+  const { ended } = written
+  const isRefused = 'unknown' in ended || ('refused' in ended && !ended.stored)
+  return (isRefused && request.key && (await answeredBefore(parts, request.channel.merchantId, request.key))) || ended
 }
 
 type FollowUpEnd = { readonly ended: PaymentResponse | Refusal | Unknown }

@@ -8,7 +8,7 @@ import { timeOrderedId } from '../../platform/clock.ts'
 import { sealCard } from '../../vault/cards.ts'
 import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
-import { awaitTwin } from '../idempotency.ts'
+import { answeredBefore, awaitTwin } from '../idempotency.ts'
 import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
@@ -58,7 +58,8 @@ export async function pay(
   const began = parts.clock.elapsed()
   const now = parts.directory.businessTime(channel.merchantId)
   const choice = decide(request.values, channel, parts, now)
-  if ('refused' in choice && !choice.stored) return choice
+  // What was carried out before the channel's settings changed is answered as it was.
+  if ('refused' in choice && !choice.stored) return (key && (await answeredBefore(parts, channel.merchantId, key))) ?? choice
   const id = timeOrderedId(parts.clock.real(), parts.random)
   const screened = 'refused' in choice ? undefined : await screenChosen(parts, request, choice, id, now)
   const carried = 'refused' in choice || (screened && 'refused' in screened) ? undefined : choice

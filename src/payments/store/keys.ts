@@ -18,7 +18,7 @@ export type KeyOwner = {
   readonly subjectId: string
   readonly hash: Buffer
   readonly fingerprint: Buffer
-  /** It is a payment that is stored. A row may be of one that lost another row of its key, and was not. */
+  /** It is a payment that is stored. For a moment a row may be of one that lost another row of its key, and was not. */
   readonly paid: boolean
 }
 
@@ -62,4 +62,23 @@ export async function claimKey(
     rows.map(({ hash }) => hash),
   ])
   return false
+}
+
+/**
+ * What was claimed in the moment in which a twin claimed the rest: whoever lost leaves nothing, least of all on a channel where the key may be another caller's. All
+ * are taken in one order, or two processes would wait for each other; so some may be there before one is lost.
+ */
+export async function dropLost(
+  db: Connection,
+  { merchantId, id }: { readonly merchantId: string; readonly id: string },
+  key: RequestKey,
+): Promise<void> {
+  const hashes = claimsOf(key).map(({ hash }) => hash)
+  if (hashes.length === 1) return
+  await db.query({
+    name: 'drop lost keys',
+    text: `delete from idempotency_keys where merchant_id = $1 and key_hash = any ($2) and payment_id = $3
+              and not exists (select from payments where merchant_id = $1 and id = $3)`,
+    values: [merchantId, hashes, id],
+  })
 }

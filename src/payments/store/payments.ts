@@ -18,7 +18,7 @@ import { putCards } from '../../vault/cardStore.ts'
 import type { SealedCard } from '../../vault/cards.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import type { Payment } from '../payment.ts'
-import type { KeyClaim, RequestKey } from './keys.ts'
+import { claimsOf, dropLost, type RequestKey } from './keys.ts'
 import type { NewRegistration } from './registrations.ts'
 
 export type NewPayment = {
@@ -52,7 +52,6 @@ const paymentColumns = [
   'text',
   'bytea',
   'date',
-  'bytea[]',
   'bytea[]',
   'bytea[]',
   'uuid',
@@ -91,38 +90,26 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
     storableJson(payment.record),
     sealedCard?.sealed ?? null,
     sealedCard?.eraseAfter ?? null,
-    key ? hashesOf(key.named) : null,
-    key && key.ruled.length > 0 ? hashesOf(key.ruled) : null,
-    key ? key.named.map(({ fingerprint }) => fingerprint) : null,
+    key ? claimsOf(key).map(({ hash }) => hash) : null,
+    key ? claimsOf(key).map(({ fingerprint }) => fingerprint) : null,
     payment.tokenId ?? null,
   ]
 }
 
-const hashesOf = (claims: readonly KeyClaim[]): Buffer[] => claims.map(({ hash }) => hash)
-
 const paymentsText = (size: number, followUp: string): string => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
-              received_at, recorded_at, record, sealed, erase_after, named_hashes, ruled_hashes, fingerprints, token_id) as (values ${valuesList(paymentColumns, size)}),
+              received_at, recorded_at, record, sealed, erase_after, key_hashes, fingerprints, token_id) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
     insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
     select given.merchant_id, claim.hash, claim.fingerprint, given.id, given.recorded_at
-      from given cross join lateral unnest(named_hashes, fingerprints) as claim (hash, fingerprint)
-     where cardinality(named_hashes || ruled_hashes) = 1 or not exists (
-       select from idempotency_keys k where k.merchant_id = given.merchant_id and k.key_hash = any (named_hashes || ruled_hashes))
+      from given cross join lateral unnest(key_hashes, fingerprints) as claim (hash, fingerprint)
+     where cardinality(key_hashes) = 1 or not exists (
+       select from idempotency_keys k where k.merchant_id = given.merchant_id and k.key_hash = any (key_hashes))
      order by given.merchant_id, claim.hash -- the order in which every process takes them
     on conflict do nothing returning payment_id),
-  named as (
-    select given.* from given left join (select payment_id, count(*) as rows from claimed group by payment_id) mine on mine.payment_id = given.id
-     where coalesce(mine.rows, 0) = coalesce(cardinality(named_hashes), 0)),
-  ruled as ( -- behind the others: whoever loses those leaves nothing on the channel, where the key is another caller's
-    insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
-    select named.merchant_id, claim.hash, claim.fingerprint, named.id, named.recorded_at
-      from named cross join lateral unnest(ruled_hashes, fingerprints) as claim (hash, fingerprint) where ruled_hashes is not null
-     order by named.merchant_id, claim.hash
-    on conflict do nothing returning payment_id),
   owned as (
-    select named.id from named left join (select payment_id, count(*) as rows from ruled group by payment_id) mine on mine.payment_id = named.id
-     where coalesce(mine.rows, 0) = coalesce(cardinality(ruled_hashes), 0)),
+    select given.id from given left join (select payment_id, count(*) as rows from claimed group by payment_id) mine on mine.payment_id = given.id
+     where coalesce(mine.rows, 0) = coalesce(cardinality(key_hashes), 0)),
   stored as (
     insert into payments (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
                           merchant_transaction_id, received_at, recorded_at, record, token_id)
@@ -161,6 +148,7 @@ export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): Pa
       const values = padded(rows.flatMap(paymentValues), size * paymentColumns.length)
       const stored = await pool.query<{ id: string }>({ name: `payments ${size}`, text: insertPayments(size), values })
       const ids = new Set(stored.rows.map(({ id }) => id))
+      for (const { payment, key } of rows) if (key && !ids.has(payment.id)) await dropLost(pool, payment, key)
       return Promise.all(
         rows.map(async ({ payment, key }) => ids.has(payment.id) || (key === undefined && (await isStored(pool, payment)))),
       )
@@ -194,5 +182,6 @@ export async function insertFollowUp(
     text: insertFollowUps,
     values: [...paymentValues(row), guards, JSON.stringify(transfers)],
   })
+  if (rowCount === 0 && row.key) await dropLost(db, payment, row.key)
   return rowCount === 1
 }

@@ -51,7 +51,7 @@ export const isHere = ({ place }: Pick<Holder, 'place'>): boolean => place === '
 
 /** Takes the lock for this process, or answers with the holder, who lives or may live; then nothing has been written. */
 export function takeLock(lock: string): LockFile | Holder {
-  const before = readHolder(lock)
+  const before = readHolder(lock) ?? withoutLock(lock)
   if (before !== undefined && before.life !== 'over') return before
   const sign = draftOf(lock) + signEnd
   makeSign(sign)
@@ -95,8 +95,8 @@ export function takeLock(lock: string): LockFile | Holder {
  */
 function take(lock: string, text: string): Holder | undefined {
   const mine = draftOf(lock)
-  writeFileSync(mine, text, { flag: 'wx', mode: 0o644 }) // readable: another user must be able to see who holds it
   try {
+    writeFileSync(mine, text, { flag: 'wx', mode: 0o644 }) // readable: another user must be able to see who holds it
     for (;;) {
       if (linked(mine, lock)) return undefined
       const found = readHolder(lock)
@@ -146,6 +146,26 @@ function readHolder(lock: string): Holder | undefined {
   }
 }
 
+/** Whose lock was taken away while he stands still, and puts it back when he goes on: his sign is there, and lives. */
+function withoutLock(lock: string): Holder | undefined {
+  const sign = signsOf(lock).find(name => lifeBySign(name) === 'seen')
+  return sign === undefined
+    ? undefined
+    : {
+        lock,
+        pid: pidOf(sign),
+        identity: '',
+        place: 'elsewhere',
+        kernel: '',
+        sign,
+        text: '',
+        touchedAt: statSync(sign).mtimeMs,
+        life: 'seen',
+      }
+}
+
+const pidOf = (sign: string): number => Number(/\.(\d+)-[\w-]+\.alive$/.exec(sign)?.[1]) || 0
+
 function lifeOf(holder: Omit<Holder, 'life'>): Holder['life'] {
   if (isHere(holder)) return isSameProcess(holder.pid, holder.identity) ? 'seen' : 'over'
   const folder = dirname(holder.lock)
@@ -177,11 +197,13 @@ function makeSign(path: string): void {
 
 /** Of all who had the lock before, also of one that lives: it must not have it again. */
 function removeSigns(lock: string, own: string): void {
-  const folder = dirname(lock)
-  for (const name of readdirSync(folder))
-    if (name.startsWith(`${basename(lock)}.`) && name.endsWith(signEnd) && name !== basename(own))
-      rmSync(join(folder, name), { force: true })
+  for (const sign of signsOf(lock)) if (sign !== own) rmSync(sign, { force: true })
 }
+
+const signsOf = (lock: string): string[] =>
+  readdirSync(dirname(lock))
+    .filter(name => name.startsWith(`${basename(lock)}.`) && name.endsWith(signEnd))
+    .map(name => join(dirname(lock), name))
 
 /**
  * Which kernel has the pipes of a folder. A disk’s file system is one kernel's at a time, and whoever had it under another has lost it with the disk. Others, as of a
