@@ -193,7 +193,7 @@ describe('an order whose rules change', () => {
     // A batch that is written again, because its connection was lost, has not lost what it has stored.
     const { rows } = await pool.query('select id from payments where merchant_transaction_id = $1', [`order-${key}`])
     const again = requestKey({ keys: testKeys }, merchant, one, '/v1/payments', key, { pairs: [], broken: new Set() })
-    await dropLost(pool, { merchantId: merchant, id: rows[0].id }, again)
+    await dropLost(pool, [{ payment: { merchantId: merchant, id: rows[0].id }, key: again }])
     assert.deepEqual([await claimed(merchant, key), await claimed(one, key)], [true, true])
   })
 

@@ -10,7 +10,7 @@ import { isBodyOf, keyReused, storeOnce } from '../payments/idempotency.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { keyHours } from '../payments/kept.ts'
-import { claimsOf, type RequestKey } from '../payments/store/keys.ts'
+import { idOf, type RequestKey } from '../payments/store/keys.ts'
 import { findPayment } from '../payments/store/read.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { addDue } from '../platform/due/store.ts'
@@ -54,7 +54,7 @@ export async function createCheckout(
   const now = parts.directory.businessTime(merchantId)
   const minutes = Number(values.get('validMinutes') ?? limits.checkoutMinutes)
   const build = values.get('integrity') === 'true' ? parts.formBuild() : undefined
-  const ids = key ? claimsOf({ named: key.ruled, ruled: key.named }).map(({ hash }) => hash.toString('hex', 0, 16)) : [id]
+  const ids = key ? [...key.ruled, ...key.named].map(idOf) : [id]
   const name = { merchantId, id: ids[0]! }
   const row: CheckoutRow = {
     ...name,

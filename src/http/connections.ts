@@ -139,6 +139,7 @@ function isSpared({ unfinished }: OpenConnection): boolean {
   return true
 }
 
+/** A request comes so soon on a connection that a proxy has opened for it. */
 const arrivalSeconds = 1
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5

@@ -9,7 +9,7 @@ import { keptFields, type PaymentRequest } from '../payments/initial/pay.ts'
 import { isOfShopper, type RegistrationOrigin, registrationOf } from '../payments/initial/register.ts'
 import { keyHours } from '../payments/kept.ts'
 import type { PaymentParts } from '../payments/parts.ts'
-import { claimsOf, type RequestKey } from '../payments/store/keys.ts'
+import { claimsOf, idOf, type RequestKey } from '../payments/store/keys.ts'
 import { insertRegistration, type NewRegistration } from '../payments/store/registrations.ts'
 import { findRegistrations, type Registration } from './store.ts'
 import { merchantsOf } from './use.ts'
@@ -73,7 +73,7 @@ async function madeBefore(
   { ownerId, madeAt }: NewRegistration,
   key: RequestKey,
 ): Promise<Registration | undefined> {
-  const ids = claimsOf(key).map(({ hash }) => hash.toString('hex', 0, 16))
+  const ids = claimsOf(key).map(idOf)
   const found = await findRegistrations(database.work, [ownerId], ids)
   return found.find(one => one.keyFingerprint && isBodyOf(key, one.keyFingerprint) && madeAt - one.madeAt < keyHours * 3_600_000)
 }

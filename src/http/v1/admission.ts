@@ -140,21 +140,21 @@ const isKey = (text: string): boolean => /^[\x21-\x7e]{1,255}$/.test(text)
  * of the first all the same. Whoever is told of a refusal would pay in another way, and twice.
  */
 export async function unlessAnswered(
-  { parts }: Admission,
+  admission: Admission,
   request: Request,
-  { form, caller }: CalledForm,
+  called: CalledForm,
   refused: HttpAnswer,
 ): Promise<HttpAnswer> {
   const sent = request.headers['idempotency-key']
   if (sent === undefined || !isKey(sent)) return refused
-  const channelId = caller.entity.kind === 'channel' ? undefined : ruledChannel({ parts }, { form, caller })?.id
-  const key = requestKey(parts, caller.entityId, channelId, request.path, sent, form)
-  const first = await answeredBefore(parts, caller.merchantId, key)
+  const { entityId, merchantId } = called.caller
+  const key = requestKey(admission.parts, entityId, ruledChannel(admission, called)?.id, request.path, sent, called.form)
+  const first = await answeredBefore(admission.parts, merchantId, key)
   return first ? saidAnswer(first) : refused
 }
 
 /** The channel that the request names, or that the merchant's rules choose. */
-export const ruledChannel = ({ parts }: Pick<Admission, 'parts'>, { form, caller }: CalledForm): Channel | undefined =>
+export const ruledChannel = ({ parts }: Admission, { form, caller }: CalledForm): Channel | undefined =>
   channelOf(parts, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
 
 /** Reads the query of a GET and finds the caller. */

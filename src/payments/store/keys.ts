@@ -14,6 +14,9 @@ export type RequestKey = { readonly named: readonly KeyClaim[]; readonly ruled: 
 
 export const claimsOf = ({ named, ruled }: RequestKey): readonly KeyClaim[] => [...named, ...ruled]
 
+/** The id that what is no payment has by its key: of a gateway of an older release, which claims none, its twin makes none. */
+export const idOf = ({ hash }: KeyClaim): string => hash.toString('hex', 0, 16)
+
 export type KeyOwner = {
   readonly subjectId: string
   readonly hash: Buffer
@@ -64,21 +67,27 @@ export async function claimKey(
   return false
 }
 
+/** A request for a payment, and the key that it came with. */
+export type ClaimingPayment = {
+  readonly payment: { readonly merchantId: string; readonly id: string }
+  readonly key?: RequestKey
+}
+
 /**
  * What was claimed in the moment in which a twin claimed the rest: whoever lost leaves nothing, least of all on a channel where the key may be another caller's. All
  * are taken in one order, or two processes would wait for each other; so some may be there before one is lost.
  */
-export async function dropLost(
-  db: Connection,
-  { merchantId, id }: { readonly merchantId: string; readonly id: string },
-  key: RequestKey,
-): Promise<void> {
-  const hashes = claimsOf(key).map(({ hash }) => hash)
-  if (hashes.length === 1) return
+export async function dropLost(db: Connection, lost: readonly ClaimingPayment[]): Promise<void> {
+  const parts = lost.flatMap(({ payment, key }) => {
+    const claims = key ? claimsOf(key) : []
+    return claims.length > 1 ? claims.map(({ hash }) => ({ ...payment, hash })) : []
+  })
+  if (parts.length === 0) return
   await db.query({
     name: 'drop lost keys',
-    text: `delete from idempotency_keys where merchant_id = $1 and key_hash = any ($2) and payment_id = $3
-              and not exists (select from payments where merchant_id = $1 and id = $3)`,
-    values: [merchantId, hashes, id],
+    text: `delete from idempotency_keys k using unnest($1::uuid[], $2::bytea[], $3::uuid[]) as lost (merchant_id, key_hash, payment_id)
+            where k.merchant_id = lost.merchant_id and k.key_hash = lost.key_hash and k.payment_id = lost.payment_id
+              and not exists (select from payments p where p.merchant_id = lost.merchant_id and p.id = lost.payment_id)`,
+    values: [parts.map(({ merchantId }) => merchantId), parts.map(({ hash }) => hash), parts.map(({ id }) => id)],
   })
 }

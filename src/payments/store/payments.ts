@@ -148,7 +148,10 @@ export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): Pa
       const values = padded(rows.flatMap(paymentValues), size * paymentColumns.length)
       const stored = await pool.query<{ id: string }>({ name: `payments ${size}`, text: insertPayments(size), values })
       const ids = new Set(stored.rows.map(({ id }) => id))
-      for (const { payment, key } of rows) if (key && !ids.has(payment.id)) await dropLost(pool, payment, key)
+      await dropLost(
+        pool,
+        rows.filter(({ payment }) => !ids.has(payment.id)),
+      )
       return Promise.all(
         rows.map(async ({ payment, key }) => ids.has(payment.id) || (key === undefined && (await isStored(pool, payment)))),
       )
@@ -182,6 +185,6 @@ export async function insertFollowUp(
     text: insertFollowUps,
     values: [...paymentValues(row), guards, JSON.stringify(transfers)],
   })
-  if (rowCount === 0 && row.key) await dropLost(db, payment, row.key)
+  if (rowCount === 0) await dropLost(db, [row])
   return rowCount === 1
 }
