@@ -319,6 +319,23 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('on which a browser asks for a page make room before those on which somebody has pressed a button, and these before nobody', () => {
+    const { connections, socketFrom, ask } = makeWatch()
+    const come = (address: string, method: string, count: number) =>
+      Array.from({ length: count }, () => {
+        const socket = socketFrom(address)
+        connections.begins(Object.assign(ask(socket), { method }))
+        return socket
+      })
+    const half = networkConnectionsMost / 2
+    const [presses, pages] = [come('198.51.100.1', 'POST', half), come('198.51.100.1', 'GET', half)]
+    const others = [2, 3, 4].flatMap(at => come(`198.51.100.${at}`, 'POST', networkConnectionsMost))
+    const late = come('192.0.2.8', 'GET', 40)
+    const closed = [late, presses, pages, others].map(some => some.filter(({ closed }) => closed).length)
+    assert.deepEqual(closed, [0, 0, 10, 30])
+    connections.stop()
+  })
+
   it('of a merchant’s server that all have payments under way are no crowd: others make room for more of them', () => {
     const { connections, socketFrom, ask } = makeWatch()
     const crowd = Array.from({ length: connectionsMost - 200 }, (_, at) => {

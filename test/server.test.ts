@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { openingsMost, type Patience } from '../src/http/connections.ts'
+import { networkConnectionsMost, openingsMost, type Patience } from '../src/http/connections.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import type { Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
@@ -385,6 +385,42 @@ it('who is refused and asks again at once has few turns for it', async () => {
   await server.close()
   const turns = refusedIn.at(-1)! - refusedIn[0]!
   assert.ok(turns >= 100, `600 refusals in ${turns} turns`)
+})
+
+it('where all places are taken, what a browser waits for makes room, and what a merchant’s server waits for does not', async () => {
+  const begun = { token: 0, browser: 0 }
+  const server = serverOf((_, path) => {
+    const callers = path === '/server' ? 'token' : 'browser'
+    const answer = () => {
+      begun[callers]++
+      return new Promise<never>(() => {})
+    }
+    return { name: path, answer, route: { method: 'GET', path, callers, answer } }
+  })
+  const port = await server.listen(0, '127.0.0.1')
+  const gone = { token: 0, browser: 0, late: 0 }
+  const open = (localAddress: string, asked: string, who: keyof typeof gone) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {})
+    socket.on('close', () => gone[who]++)
+    socket.write(`GET ${asked} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    return socket
+  }
+  const crowd: Socket[] = []
+  for (const [address, asked, who] of [
+    ['127.0.0.2', '/server', 'token'],
+    ['127.0.0.3', '/server', 'token'],
+    ['127.0.0.4', '/page', 'browser'],
+    ['127.0.0.5', '/page', 'browser'],
+  ] as const) {
+    for (let at = 0; at < networkConnectionsMost; at++) crowd.push(open(address, asked, who))
+    await eventually(async () => begun.token + begun.browser === crowd.length, 'all have begun')
+  }
+  const late = Array.from({ length: 12 }, () => open('127.0.0.6', '/server', 'late'))
+  await eventually(async () => begun.token + gone.late === crowd.length / 2 + late.length, 'those who came late have begun')
+  await eventually(async () => gone.token + gone.browser === late.length, 'others have made room')
+  assert.deepEqual(gone, { token: 0, browser: late.length, late: 0 })
+  for (const socket of [...crowd, ...late]) socket.destroy()
+  await server.close()
 })
 
 it('an answer that is taken slowly and all the time is taken whole, whether it stands ready or is made on the way', async () => {

@@ -7,7 +7,8 @@ import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { endParsing, lackOf, stopParsing } from '../platform/parsing.ts'
-import { type CallerNetwork, circleNames, countNetworks, crowdOf, networkName } from './networks.ts'
+import { circleNames, countNetworks, crowdOf, networkName } from './networks.ts'
+import { type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -83,36 +84,6 @@ export type Connections = {
   stop(): void
 }
 
-type OpenConnection = {
-  socket: Socket
-  /** Whose place it takes: of trusted proxies it is that of all their callers. */
-  readonly network: CallerNetwork<OpenConnection>
-  /** Who asked last. */
-  caller: CallerNetwork<OpenConnection>
-  /** Bytes of requests that have not begun, and since when there are any. */
-  kept: number
-  keptSince: number
-  /** Bytes of answers that are made, and since when it has taken none of them. */
-  untaken: number
-  untakenSince: number
-  /** Whose answers are not gone. */
-  readonly unfinished: Map<IncomingMessage, HeldRequest>
-  requests: number
-  idleSince: number
-  stuckSince: number | undefined
-  endsBefore: number | undefined
-}
-
-type HeldRequest = {
-  readonly outgoing: ServerResponse
-  kept: number
-  untaken: number
-  body?: string
-  isServers?: boolean
-  isCut?: true
-  leave?: () => void
-}
-
 /** What a head holds, its texts some bytes each besides their letters. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
   let bytes = url.length
@@ -121,26 +92,6 @@ function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
 }
 const textBytes = 48
 
-/** Who may go, and since when nothing has happened there. */
-type Candidate = { readonly one: OpenConnection; readonly since: number; readonly isUntaken: boolean }
-
-const goesBefore = (one: Candidate, other: Candidate): boolean =>
-  one.isUntaken === other.isUntaken ? one.since < other.since : other.isUntaken
-
-/** A request of which nothing more can come never ends: no answer is owed to it before it has come whole, or was cut. */
-function isOwed({ unfinished }: OpenConnection): boolean {
-  for (const [{ complete }, { isCut }] of unfinished) if (complete || isCut) return true
-  return false
-}
-
-/** Nothing has begun there that a merchant's server waits for. */
-function isSpared({ unfinished }: OpenConnection): boolean {
-  for (const { isServers } of unfinished.values()) if (isServers) return false
-  return true
-}
-
-/** A request comes so soon on a connection that a proxy has opened for it. */
-const arrivalSeconds = 1
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
@@ -154,6 +105,7 @@ export function watchConnections(
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
   const networks = countNetworks<OpenConnection>()
+  const room = makeRoom(clock, networks)
   /** What small pieces lack together, by network, in this second. */
   const smallPieces = new Map<string, number>()
   /** Connections that were opened in this second, by network. */
@@ -179,8 +131,6 @@ export function watchConnections(
     }
   })
 
-  const isOfProxy = ({ network }: OpenConnection): boolean => networkName(network) === ''
-
   /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
   const aroundOf = (address: string): readonly string[] =>
     isShared(address) ? [''] : address === '' ? ['nowhere'] : networksAround(address)
@@ -203,7 +153,7 @@ export function watchConnections(
     const narrowest = network.circles[0]!
     const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
     if (isCrowd || connections.size >= connectionsMost) {
-      const goes = whoGoes(network, isCrowd, isShared(socket.remoteAddress))
+      const goes = room.whoGoes(network, isCrowd)
       if (!goes) {
         networks.leave(network)
         endParsing(socket)
@@ -293,95 +243,6 @@ export function watchConnections(
     if (isOwed(one) && one.network.waiting.delete(one)) one.network.owed.add(one)
   }
 
-  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
-  function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean, isProxied: boolean): Socket | undefined {
-    // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
-    const own = crowdOf(newcomer, 'connections') * sparedShare(newcomer)
-    let largest = own
-    let first: Candidate | undefined
-    for (const network of isCrowd ? [newcomer] : networks.all()) {
-      const crowd = crowdOf(network, 'connections')
-      if (crowd < largest) continue
-      const isLarger = network !== newcomer && crowd > own
-      const found =
-        oldestWaiting(network) ??
-        (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
-        (isLarger ? firstSpared(network) : undefined)
-      if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
-      largest = crowd
-      first = found
-    }
-    // What a proxy has just opened is for a request that is on its way.
-    const comes = first && !first.isUntaken && clock.elapsed() - first.since < arrivalSeconds * 1000
-    return ((isProxied && (!first || comes) && proxiedWhoGoes()) || first)?.one.socket
-  }
-
-  /** How much of what a network has might make room. */
-  function sparedShare({ waiting, owed }: CallerNetwork<OpenConnection>): number {
-    let busy = 0
-    for (const one of owed) if (!isSpared(one)) busy++
-    return 1 - busy / Math.max(1, waiting.size + owed.size)
-  }
-
-  function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    for (const one of waiting) if (!isOwed(one)) return { one, since: one.idleSince, isUntaken: false }
-    return undefined
-  }
-
-  function longestUntaken({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    const now = clock.elapsed()
-    let found: Candidate | undefined
-    for (const one of owed) {
-      const since = one.stuckSince ?? (one.socket.writableLength > 0 ? now : undefined)
-      if (since !== undefined && (!found || since < found.since)) found = { one, since, isUntaken: true }
-    }
-    return found
-  }
-
-  function firstSpared({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    for (const one of owed) if (isSpared(one)) return { one, since: clock.elapsed(), isUntaken: true }
-    return undefined
-  }
-
-  /** Of those who ask through proxies, one of whoever has most requests under way: a proxy may open a connection for each, and says only then for whom. */
-  function proxiedWhoGoes(): Candidate | undefined {
-    let largest = 0
-    let found: Candidate | undefined
-    for (const network of networks.all()) {
-      const crowd = crowdOf(network, 'unfinished')
-      if (crowd <= largest) continue
-      for (const one of network.asking) {
-        if (!isOfProxy(one) || !isOwed(one) || !isSpared(one)) continue
-        largest = crowd
-        found = { one, since: clock.elapsed(), isUntaken: true }
-        break
-      }
-    }
-    return found
-  }
-
-  /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
-  function mostHeld(what: 'kept' | 'untaken'): OpenConnection {
-    const now = clock.elapsed()
-    let together = 0
-    let own = 0
-    let most: OpenConnection | undefined
-    for (const network of networks.all()) {
-      const crowd = crowdOf(network, what)
-      if (crowd < together) continue
-      if (crowd > together) own = 0
-      together = crowd
-      for (const one of network.asking) {
-        const held = one[what] * (1 + now - one[`${what}Since`])
-        if (held <= own) continue
-        own = held
-        most = one
-      }
-    }
-    return most!
-  }
-
   function drop(socket: Socket): void {
     stopParsing(socket) // before it is destroyed, with what it is owed: afterwards nobody finds its parser
     forget(socket)
@@ -408,7 +269,7 @@ export function watchConnections(
     const asked = one?.unfinished.get(incoming)
     if (!one || !asked) return
     hold(one, asked, 'kept', bytes)
-    if (networks.sum('kept') > unfinishedBytesMost) dropHeld(mostHeld('kept'))
+    if (networks.sum('kept') > unfinishedBytesMost) dropHeld(room.mostHeld('kept'))
   }
 
   const heldOf = (incoming: IncomingMessage): HeldRequest | undefined =>
@@ -426,7 +287,7 @@ export function watchConnections(
     if (!one || !asked) return
     owes(one)
     hold(one, asked, 'untaken', bytes)
-    if (networks.sum('untaken') > untakenBytesMost) dropHeld(mostHeld('untaken'))
+    if (networks.sum('untaken') > untakenBytesMost) dropHeld(room.mostHeld('untaken'))
   }
 
   function endsIn(one: OpenConnection, seconds: number): void {

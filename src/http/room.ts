@@ -1,0 +1,173 @@
+// Who makes room where there are no places, or no bytes, for all.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../platform/clock.ts'
+import { type CallerNetwork, crowdOf, type Networks, networkName } from './networks.ts'
+
+export type OpenConnection = {
+  socket: Socket
+  /** Whose place it takes: of trusted proxies it is that of all their callers. */
+  readonly network: CallerNetwork<OpenConnection>
+  /** Who asked last. */
+  caller: CallerNetwork<OpenConnection>
+  /** Bytes of requests that have not begun, and since when there are any. */
+  kept: number
+  keptSince: number
+  /** Bytes of answers that are made, and since when it has taken none of them. */
+  untaken: number
+  untakenSince: number
+  /** Whose answers are not gone. */
+  readonly unfinished: Map<IncomingMessage, HeldRequest>
+  requests: number
+  idleSince: number
+  stuckSince: number | undefined
+  endsBefore: number | undefined
+}
+
+export type HeldRequest = {
+  readonly outgoing: ServerResponse
+  kept: number
+  untaken: number
+  body?: string
+  isServers?: boolean
+  isCut?: true
+  leave?: () => void
+}
+
+/** Who may go, and since when nothing has happened there. */
+type Candidate = { readonly one: OpenConnection; readonly since: number; readonly isUntaken: boolean }
+
+const goesBefore = (one: Candidate, other: Candidate): boolean =>
+  one.isUntaken === other.isUntaken ? one.since < other.since : other.isUntaken
+
+/** A request of which nothing more can come never ends: no answer is owed to it before it has come whole, or was cut. */
+export function isOwed({ unfinished }: OpenConnection): boolean {
+  for (const [{ complete }, { isCut }] of unfinished) if (complete || isCut) return true
+  return false
+}
+
+/** Nothing has begun there that a merchant's server waits for. */
+function isSpared({ unfinished }: OpenConnection): boolean {
+  for (const { isServers } of unfinished.values()) if (isServers) return false
+  return true
+}
+
+/** Somebody has pressed a button. */
+function isPressed({ unfinished }: OpenConnection): boolean {
+  for (const { method } of unfinished.keys()) if (method === 'POST') return true
+  return false
+}
+
+/** A trusted proxy's: many callers ask on it. */
+export const isOfProxy = ({ network }: OpenConnection): boolean => networkName(network) === ''
+
+/** A request comes so soon on a connection that a proxy has opened for it. */
+const arrivalSeconds = 1
+
+export type Room = {
+  /** Whose connection is closed for a new one, of `newcomer`. `isCrowd`: it has as many as a network may have. */
+  whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined
+  /** Who holds most bytes. */
+  mostHeld(what: 'kept' | 'untaken'): OpenConnection
+}
+
+export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room {
+  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
+   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
+  function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
+    // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
+    const own = crowdOf(newcomer, 'connections') * sparedShare(newcomer)
+    let largest = own
+    let first: Candidate | undefined
+    for (const network of isCrowd ? [newcomer] : networks.all()) {
+      const crowd = crowdOf(network, 'connections')
+      if (crowd < largest) continue
+      const isLarger = network !== newcomer && crowd > own
+      const found =
+        oldestWaiting(network) ??
+        (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
+        (isLarger ? firstSpared(network.owed) : undefined)
+      if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
+      largest = crowd
+      first = found
+    }
+    // What a proxy has just opened is for a request that is on its way.
+    const comes = first && !first.isUntaken && clock.elapsed() - first.since < arrivalSeconds * 1000
+    const isProxied = networkName(newcomer) === ''
+    return ((isProxied && (!first || comes) && proxiedWhoGoes()) || first)?.one.socket
+  }
+
+  /** How much of what a network has might make room. */
+  function sparedShare({ waiting, owed }: CallerNetwork<OpenConnection>): number {
+    let busy = 0
+    for (const one of owed) if (!isSpared(one)) busy++
+    return 1 - busy / Math.max(1, waiting.size + owed.size)
+  }
+
+  function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    for (const one of waiting) if (!isOwed(one)) return { one, since: one.idleSince, isUntaken: false }
+    return undefined
+  }
+
+  function longestUntaken({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    const now = clock.elapsed()
+    let found: Candidate | undefined
+    for (const one of owed) {
+      const since = one.stuckSince ?? (one.socket.writableLength > 0 ? now : undefined)
+      if (since !== undefined && (!found || since < found.since)) found = { one, since, isUntaken: true }
+    }
+    return found
+  }
+
+  const owedThere = (one: OpenConnection): Candidate => ({ one, since: clock.elapsed(), isUntaken: true })
+
+  /** Pages first: whoever pressed a button would not know what became of it. */
+  function firstSpared(connections: Iterable<OpenConnection>, isMeant = (_: OpenConnection) => true): Candidate | undefined {
+    let found: OpenConnection | undefined
+    for (const one of connections) {
+      if (!isMeant(one) || !isOwed(one) || !isSpared(one)) continue
+      if (!isPressed(one)) return owedThere(one)
+      found ??= one
+    }
+    return found && owedThere(found)
+  }
+
+  /** Of those who ask through proxies, one of whoever has most requests under way: a proxy may open a connection for each, and says only then for whom. */
+  function proxiedWhoGoes(): Candidate | undefined {
+    let largest = 0
+    let found: Candidate | undefined
+    for (const network of networks.all()) {
+      const crowd = crowdOf(network, 'unfinished')
+      if (crowd <= largest) continue
+      const spared = firstSpared(network.asking, isOfProxy)
+      if (!spared) continue
+      largest = crowd
+      found = spared
+    }
+    return found
+  }
+
+  /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
+  function mostHeld(what: 'kept' | 'untaken'): OpenConnection {
+    const now = clock.elapsed()
+    let together = 0
+    let own = 0
+    let most: OpenConnection | undefined
+    for (const network of networks.all()) {
+      const crowd = crowdOf(network, what)
+      if (crowd < together) continue
+      if (crowd > together) own = 0
+      together = crowd
+      for (const one of network.asking) {
+        const held = one[what] * (1 + now - one[`${what}Since`])
+        if (held <= own) continue
+        own = held
+        most = one
+      }
+    }
+    return most!
+  }
+
+  return { whoGoes, mostHeld }
+}
