@@ -9,7 +9,7 @@ import { paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect, sizes } from '../src/platform/database/connect.ts'
-import { WriteTimeout } from '../src/platform/database/errors.ts'
+import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
 import { askedBy, fairPool } from '../src/platform/database/fairPool.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
@@ -166,7 +166,7 @@ describe('turns of all', () => {
     const first = late('a', () => new Promise<void>(resolve => (finish = resolve)))
     await assert.rejects(
       late('b', async () => {}),
-      WriteTimeout,
+      NoTurn,
     )
     finish()
     await first
@@ -211,7 +211,7 @@ describe('turns of a rush', () => {
     const first = rush('x', () => new Promise<void>(resolve => (end = resolve)))
     const all = ['a', 'a', 'b', 'c'].map((name, at) => rush(name, async () => void order.push(`${name}${at}`)))
     await Promise.all([late[0]!, late[3]!].map(async giveUp => giveUp()))
-    await Promise.all([0, 3].map(at => assert.rejects(all[at]!, WriteTimeout)))
+    await Promise.all([0, 3].map(at => assert.rejects(all[at]!, NoTurn)))
     end()
     await Promise.all([first, all[1], all[2]])
     assert.deepEqual(order, ['a1', 'b2'])

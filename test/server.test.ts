@@ -4,11 +4,15 @@
 import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import type { Request } from '../src/http/answer.ts'
 import { networkConnectionsMost, openingsMost, type Patience } from '../src/http/connections.ts'
+import { noteFailure } from '../src/http/failure.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import type { Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
 import { clockWith, systemClock, systemRandom, type Timer } from '../src/platform/clock.ts'
+import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
+import { NoTurn } from '../src/platform/database/errors.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
 import { ended } from './support/ended.ts'
@@ -526,4 +530,20 @@ it('an answer that cannot be written is one 500, and the next request is answere
   assert.equal((await next.next()).status, 200)
   next.socket.destroy()
   await server.close()
+})
+
+it('of what fails the log says for which route, as an error where callers do not cause it at will, and nothing of a merchant who is moved', () => {
+  const lines: [level: string, about: object, message: string][] = []
+  const log = {
+    warn: (about: object, message: string) => lines.push(['warn', about, message]),
+    error: (about: object, message: string) => lines.push(['error', about, message]),
+  }
+  const request = { number: '7', method: 'GET', address: '192.0.2.7', path: '/slip/secret' }
+  const failures = [new NoTurn('late'), new ServedElsewhere('moved'), Object.assign(new Error('broken'), { code: 'XX000' })]
+  for (const error of failures) noteFailure({ log } as unknown as HttpParts, request as Request, '/slip', error)
+  const about = { ndc: '7', method: 'GET', route: '/slip' }
+  assert.deepEqual(lines, [
+    ['warn', { ...about, address: '192.0.2.7', why: 'late' }, 'a caller found no turn'],
+    ['error', { ...about, why: 'XX000 broken' }, 'a request failed'],
+  ])
 })

@@ -8,7 +8,7 @@ import { limits } from '../contract/limits.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { randomHex } from '../platform/clock.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
-import { isUnavailable, NoTurn } from '../platform/database/errors.ts'
+import { isUnavailable } from '../platform/database/errors.ts'
 import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
 import { networksAround } from '../platform/network.ts'
@@ -20,6 +20,7 @@ import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
+import { noteFailure } from './failure.ts'
 import { isTooLong, shortHead } from './head.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
@@ -195,11 +196,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   /** What must not happen becomes one 500 that carries its number; the log has the cause. */
   function failed({ name }: Destination, request: Request, error: unknown): HttpAnswer {
+    noteFailure(parts, request, name, error)
     if (isElsewhere(error)) return { ...resultAnswer(parts, request, 503, 'merchantElsewhere'), headers: { 'Retry-After': '2' } }
-    const { message, code } = error as Error & { code?: string }
-    const about = { ndc: request.number, method: request.method, route: name }
-    if (error instanceof NoTurn) parts.log.warn({ ...about, address: request.address, why: message }, 'a caller found no turn')
-    else parts.log.error({ ...about, why: code === undefined ? message : `${code} ${message}` }, 'a request failed')
     const away = error instanceof ReportingAway ? 'reportingAway' : isUnavailable(error) ? 'databaseUnavailable' : undefined
     return away === undefined
       ? resultAnswer(parts, request, 500, 'internalError')

@@ -9,6 +9,7 @@ import { results } from '../../contract/results/results.ts'
 import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import { cookieOf, setCookie } from '../../http/cookies.ts'
+import { noteFailure } from '../../http/failure.ts'
 import type { RequestFunction } from '../../http/router.ts'
 import { type Shop, shopOf } from '../../merchants/shop.ts'
 import type { PaymentState } from '../../payments/payment.ts'
@@ -17,7 +18,7 @@ import { type RedirectState, redirectState, resume, settledState, takeUp } from 
 import { bindSession, findRedirect, markContinuation, type RedirectRow } from '../../payments/redirects/store.ts'
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment, storedJson } from '../../payments/store/read.ts'
-import { isElsewhere, isPassing } from '../../platform/database/elsewhere.ts'
+import { isPassing } from '../../platform/database/elsewhere.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { plainAddress } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
@@ -166,8 +167,7 @@ const guarded =
       audit(parts, 'unknownToken', request, {}, 'a redirect address that does not exist was asked for')
       return plain(parts, request, 404, 'unknown')
     } catch (error) {
-      if (!isElsewhere(error))
-        parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
+      noteFailure(parts, request, '/r', error)
       if (isPassing(error)) return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
       return plain(parts, request, 500, 'error', found && (await knownShop(parts, request, found)))
     }

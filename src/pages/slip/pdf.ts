@@ -25,7 +25,7 @@ const [left, width] = [10, 190]
 
 /**
  * Draws a slip for somebody of a network. One is drawn at a time, and everybody else has a turn before it: it takes some milliseconds, most of them for the widths of
- * letters. Networks come one after the other, those that have had several last. Throws WriteTimeout when others have not ended in time.
+ * letters. Networks come one after the other, those that have had several last. Throws NoTurn when others have not ended in time.
  */
 export type DrawSlip = (network: string, view: SlipView) => Promise<Buffer>
 

@@ -1,8 +1,9 @@
 // The addresses of a slip: its page, its PDF, its barcode as an image for shops that make a page of their own, and in a sandbox the button that pays it.
 
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
+import { noteFailure } from '../../http/failure.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
-import { isElsewhere, isPassing } from '../../platform/database/elsewhere.ts'
+import { isPassing } from '../../platform/database/elsewhere.ts'
 import { networksAround } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
@@ -85,8 +86,7 @@ const found =
       parts.log.warn({ audit: 'unknownToken', ndc: request.number }, 'the address of a slip that does not exist was asked for')
       return render(parts, 404, plainPage(reader(request), 'unknown'))
     } catch (error) {
-      if (!isElsewhere(error))
-        parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
+      noteFailure(parts, request, '/slip', error)
       const shown = plainPage(reader(request), 'error')
       return isPassing(error) ? render(parts, 503, shown, { 'Retry-After': '2' }) : render(parts, 500, shown)
     }

@@ -2,7 +2,7 @@
 // one chain that is locked or slow cannot take all connections.
 
 import type { Clock } from '../clock.ts'
-import { NoTurn, WriteTimeout } from './errors.ts'
+import { NoTurn } from './errors.ts'
 
 export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>
 
@@ -50,7 +50,7 @@ const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0, abreast
 /**
  * `most` at a time of all together; next comes who has used least of late, so that whoever asks for little waits for one that is under way, and not for all who came
  * before. Of several who have used as little comes next who came first: a rush of many who each ask for some things is served in its order, and who asks for hundreds
- * at once has a few places in it. Throws WriteTimeout when the turn did not come in time.
+ * at once has a few places in it. Throws NoTurn when the turn did not come in time.
  */
 export function leastFirst(
   clock: Clock,
@@ -112,7 +112,7 @@ export function leastFirst(
     new Promise<void>((resolve, reject) => {
       const timer = clock.after(patienceSeconds * 1000, () => {
         leave(key, one)
-        reject(new WriteTimeout('others have not ended in time'))
+        reject(new NoTurn('others have not ended in time'))
       })
       const one: Waiting = {
         come() {
