@@ -35,7 +35,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/e
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
 import { kernelOf } from '../src/platform/database/lockFile.ts'
-import { isSameProcess, markRunning, processIdentity, processPlace } from '../src/platform/database/running.ts'
+import { isSameProcess, processIdentity, processPlace } from '../src/platform/database/running.ts'
 import { project } from './support/process.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-test-')))
@@ -749,15 +749,6 @@ test('a process is the same only with its identity', () => {
   assert.equal(isSameProcess(process.pid, own), true)
   assert.equal(isSameProcess(process.pid, 'another'), own === 'alive')
   for (const nobody of [0, -1, Number.NaN, 4194305]) assert.equal(processIdentity(nobody), undefined)
-})
-
-test('a running gateway marks node_modules until it ends', () => {
-  const marker = new URL(`../node_modules/.tollgate-running-${process.pid}`, import.meta.url)
-  const unmark = markRunning()
-  assert.equal(readFileSync(marker, 'utf8').trim(), processIdentity(process.pid))
-  unmark()
-  unmark()
-  assert.equal(existsSync(marker), false)
 })
 
 async function withDatabase(

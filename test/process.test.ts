@@ -1,11 +1,11 @@
 // The gateway as a process: started twice, beside another, on a taken port, killed in the middle of payments, stopped by Ctrl-C.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
-import { connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -98,6 +98,22 @@ const refused = async (environment: Record<string, string>): Promise<string> => 
   assert.doesNotMatch(failed, /\n\s+at /) // a sentence, not a stack
   return failed
 }
+
+it('marks node_modules while it runs, and no longer, also when its start is refused', async () => {
+  const marked: boolean[] = []
+  const isMarked = () => existsSync(join(project, `node_modules/.tollgate-running-${child.pid}`))
+  const database = createServer(socket => {
+    marked.push(isMarked())
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(database, 'listening')
+  const url = `postgres://somebody@127.0.0.1:${(database.address() as AddressInfo).port}/tollgate`
+  const env = { PATH: process.env.PATH, DATA_DIR: join(folder, 'marked'), DATABASE_URL: url, MODE: 'sandbox', PORT: '0' }
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: project, env, stdio: 'ignore' })
+  const [status] = await once(child, 'exit')
+  database.close()
+  assert.deepEqual([status, marked.length > 0, marked.every(Boolean), isMarked()], [1, true, true, false])
+})
 
 it('what a process manager starts as a worker of its own says so, and ends with 1', () => {
   const env = { PATH: process.env.PATH, DATA_DIR: join(folder, 'managed'), NODE_UNIQUE_ID: '1' }

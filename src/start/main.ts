@@ -49,12 +49,12 @@ async function main(): Promise<void> {
   if (config.acquirersFile !== undefined) readAcquirers(config.acquirersFile, config.mode)
   const log = makeLog(config.logLevel)
   const ending = endings(log)
-  const unmark = markRunning()
+  markRunning()
   // Most of the program is read while the database starts.
   const program = Promise.all([import('./serve.ts'), import('./workers.ts')])
   program.catch(() => {}) // told by whoever waits for it
   const opened = await openDatabase(config, say, ending.signal).catch(unlessEnding(ending))
-  if (!opened) return unmark()
+  if (!opened) return
   try {
     const starting = start(config, opened, log, program)
     const running = await Promise.race([starting, ending.reason])
@@ -75,7 +75,6 @@ async function main(): Promise<void> {
     if (typeof running !== 'string') await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   } finally {
     await opened.close()
-    unmark()
   }
 }
 

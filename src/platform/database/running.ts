@@ -6,17 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { childEnvironment } from '../childEnvironment.ts'
 
 /**
- * Tells scripts/setup.mjs that this clone's node_modules is in use, until the returned function is called.
+ * Tells scripts/setup.mjs that this clone's node_modules is in use, until this process ends.
  * Where node_modules cannot be written, nobody who could change it needs telling: marking is skipped.
  */
-export function markRunning(): () => void {
+export function markRunning(): void {
   const marker = fileURLToPath(new URL(`../../../node_modules/.tollgate-running-${process.pid}`, import.meta.url))
   try {
     writeFileSync(marker, `${processIdentity(process.pid)}\n`)
-  } catch {
-    return () => {}
-  }
-  return () => rmSync(marker, { force: true })
+    process.once('exit', () => rmSync(marker, { force: true })) // also when the start is refused
+  } catch {}
 }
 
 /** True while the process that had this identity runs. When in doubt it is: the doubtful case must never cost data. */
