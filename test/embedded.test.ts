@@ -751,6 +751,20 @@ test('a process is the same only with its identity', () => {
   for (const nobody of [0, -1, Number.NaN, 4194305]) assert.equal(processIdentity(nobody), undefined)
 })
 
+test('where no pipe can be made the start says what that means', async () => {
+  const dataDir = join(root, 'no-pipe')
+  const path = process.env.PATH
+  process.env.PATH = root // nothing is found there
+  const claim = claimFolder(dataDir)
+  process.env.PATH = path
+  const told: string[] = []
+  const db = await startEmbedded({ dataDir, say: text => told.push(text), fast: true })
+  await db.stop()
+  claim.release()
+  assert.match(told[0]!, /^No named pipe can be made in .*no-pipe \(mkfifo\)/)
+  await withDatabase(dataDir, async (_, said) => assert.ok(!said.some(text => text.includes('mkfifo'))))
+})
+
 async function withDatabase(
   dataDir: string,
   use: (db: EmbeddedDatabase, said: string[]) => Promise<void>,

@@ -82,6 +82,10 @@ export async function startEmbedded({
   const folder = realpathSync(dataDir)
   const lock = lockOfFolder(folder)
   if (lock === undefined) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
+  if (!fstatSync(lock.sign).isFIFO())
+    say(
+      `No named pipe can be made in ${folder} (mkfifo): after a kill a gateway of another container cannot see that this one is dead.`,
+    )
   refuseUnfinished(folder)
   const cluster = join(folder, 'postgres')
   const created = !existsSync(cluster)
