@@ -10,8 +10,8 @@ import { isBodyOf, keyReused, storeOnce } from '../payments/idempotency.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { keyHours } from '../payments/kept.ts'
+import { findConcluded } from '../payments/read/concluded.ts'
 import { idOf, type RequestKey } from '../payments/store/keys.ts'
-import { findPayment } from '../payments/store/read.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { addDue } from '../platform/due/store.ts'
 import type { DueHandler } from '../platform/due/worker.ts'
@@ -127,7 +127,7 @@ async function whileNobodyPays(parts: CheckoutParts, { merchantId, id }: Checkou
   return parts.database.inChain(merchantId, id, lock, async (db, row) => {
     if (!row || !isOpen(parts, row)) return { refused: 'checkoutGone', stored: false }
     const last = await findLastAttempt(db, row)
-    const payment = last && (await findPayment(db, merchantId, last.subjectId))
+    const payment = last && (await findConcluded(db, merchantId, last.subjectId))
     const settled = !last || (payment?.answer && !payment.answer.approved)
     return settled ? work(db, row) : { refused: 'checkoutUnderWay', stored: false }
   })

@@ -15,10 +15,10 @@ import type { PaymentResponse } from '../payments/execute.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import { type PaymentClaim, type PaymentRequest, pay } from '../payments/initial/pay.ts'
 import type { Payment } from '../payments/payment.ts'
+import { findConcluded } from '../payments/read/concluded.ts'
 import { givenText, readPayment } from '../payments/read/status.ts'
 import { abandon, settledState } from '../payments/redirects/resume.ts'
 import { insertClaimed } from '../payments/store/payments.ts'
-import { findPayment } from '../payments/store/read.ts'
 import { insertRegistration } from '../payments/store/registrations.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { chooseRegistration } from '../registrations/create.ts'
@@ -188,7 +188,7 @@ function formHashes({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): 
 async function unlessBegun(parts: CheckoutParts, checkout: Checkout, hashes: FormHashes): Promise<PaymentResponse | undefined> {
   const db = parts.database.work
   const last = await findLastAttempt(db, checkout)
-  const payment = last && (await findPayment(db, checkout.merchantId, last.subjectId))
+  const payment = last && (await findConcluded(db, checkout.merchantId, last.subjectId))
   if (!payment || (payment.answer && !payment.answer.approved)) return undefined
   if (payment.answer) return standing(parts, payment)
   const isSame = hashes.some(hash => last.form.equals(hash))
@@ -256,7 +256,7 @@ async function begin(
   return parts.database.inChain(merchantId, id, lock, async (db, row) => {
     if (!row || !isOpen(parts, row)) return { refused: 'checkoutGone', stored: false }
     const last = await findLastAttempt(db, row)
-    const payment = last && (await findPayment(db, merchantId, last.subjectId))
+    const payment = last && (await findConcluded(db, merchantId, last.subjectId))
     if (last && !(payment?.answer && !payment.answer.approved)) return last
     if (last?.attempt === attemptsMost) return { refused: 'tooManyAttempts', stored: false }
     // What was changed meanwhile is not what the shopper saw.

@@ -8,7 +8,7 @@ import type { Channel } from '../merchants/directory.ts'
 import { type Shop, shopOf } from '../merchants/shop.ts'
 import { isMode } from '../payments/initial/choose.ts'
 import type { RegistrationRecord } from '../payments/initial/register.ts'
-import { findPayment } from '../payments/store/read.ts'
+import { findConcluded } from '../payments/read/concluded.ts'
 import { detailsOf } from '../registrations/record.ts'
 import type { Registration } from '../registrations/store.ts'
 import { registrationsFor } from '../registrations/use.ts'
@@ -112,7 +112,7 @@ async function isPayable(parts: CheckoutParts, checkout: Checkout): Promise<bool
   const last = await findLastAttempt(parts.database.work, checkout)
   if (!last) return true
   if (storesOnly(checkout.values)) return false
-  const payment = await findPayment(parts.database.work, checkout.merchantId, last.subjectId)
+  const payment = await findConcluded(parts.database.work, checkout.merchantId, last.subjectId)
   return !payment?.answer?.approved
 }
 

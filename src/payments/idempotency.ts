@@ -11,6 +11,7 @@ import { type PaymentResponse, pendingRecord } from './execute.ts'
 import type { Refusal } from './initial/choose.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Payment, PaymentState } from './payment.ts'
+import { endOf } from './read/concluded.ts'
 import { pendingAnswers } from './read/pendingAnswers.ts'
 import { wasAnnouncedPending } from './store/answers.ts'
 import { claimKey, claimsOf, findKeyOwner, type KeyClaim, type KeyOwner, type RequestKey } from './store/keys.ts'
@@ -118,15 +119,12 @@ async function awaitAnswer(parts: PaymentParts, merchantId: string, paymentId: s
 async function toldOf(parts: PaymentParts, merchantId: string, paymentId: string): Promise<PaymentResponse | undefined> {
   const first = await findPayment(parts.database.work, merchantId, paymentId)
   if (!first) return undefined
-  const late = parts.clock.real() >= first.recordedAt + waitSeconds(parts, first) * 1000
-  if (first.answer) {
-    const told = await saidOf(parts, first)
-    if (told !== 'capturing') return told
-    return late ? said(first) : undefined
-  }
-  const given = (await pendingAnswers(parts, [first])).get(first.id)
+  const end = await endOf(parts.database.work, first)
+  if (end) return { outcome: results[end.answer!.result].outcome, body: end.answer!.body }
+  const given = first.answer ? undefined : (await pendingAnswers(parts, [first])).get(first.id)
   if (given !== undefined) return { outcome: 'pending', body: given }
-  return late || (await isWaiting(parts, first)) ? pendingRecord(parts, first) : undefined
+  const isLate = parts.clock.real() >= first.recordedAt + waitSeconds(parts, first) * 1000
+  return isLate || (await wasToldPending(parts, first)) ? pendingRecord(parts, first) : undefined
 }
 
 /** So long after its beginning the first request has ended, or its process has died. A PA.CP asks twice. */
@@ -135,18 +133,10 @@ function waitSeconds({ connectors }: PaymentParts, { connector, record }: Paymen
   return (record.captureAtOnce ? 2 * seconds : seconds) + twinSlackSeconds
 }
 
-const said = ({ answer }: PaymentState): PaymentResponse => ({ outcome: results[answer!.result].outcome, body: answer!.body })
-
-/** What the first request was told. A PA.CP was told of its capture when that failed, and of its preauthorization otherwise. */
-async function saidOf(parts: PaymentParts, first: PaymentState): Promise<PaymentResponse | 'capturing'> {
-  if (!first.record.captureAtOnce || !first.answer!.approved) return said(first)
-  const capture = (await findChain(parts.database.work, first.merchantId, first.id)).find(({ type }) => type === 'CP')
-  if (capture?.answer) return said(capture.answer.approved ? first : capture)
-  // Told as pending: the capture, or the preauthorization, which was then not captured.
-  const pending = capture ? await isWaiting(parts, capture) : await wasAnnouncedPending(parts.database.work, first)
-  return pending ? said(first) : 'capturing'
+/** The first request has been answered as pending, or recovery has taken over what it waited for: the payment, or its capture. */
+async function wasToldPending({ database: { work } }: PaymentParts, first: PaymentState): Promise<boolean> {
+  const { merchantId, id } = first
+  if (!first.answer) return hasDue(work, 'recover', merchantId, id)
+  const capture = (await findChain(work, merchantId, id)).find(({ type, answer }) => type === 'CP' && !answer)
+  return capture ? hasDue(work, 'recover', merchantId, capture.id) : wasAnnouncedPending(work, first)
 }
-
-/** The first request has been answered as pending, or recovery has taken it over. */
-const isWaiting = (parts: PaymentParts, { merchantId, id }: Payment): Promise<boolean> =>
-  hasDue(parts.database.work, 'recover', merchantId, id)

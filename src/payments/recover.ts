@@ -119,12 +119,13 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
   return 'done'
 }
 
-/** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late. */
+/** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late; and the reversal that is
+ * owed when the capture fails after all. */
 export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
-  await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
-  return 'done'
+  const isOver = await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
+  return isOver ? 'done' : { again: parts.clock.real() + backOff(item.attempts) }
 }
 
 /** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */

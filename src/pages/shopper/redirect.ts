@@ -123,12 +123,13 @@ type TellEnd = (payment: PaymentState) => Promise<Structures | undefined>
 
 function tellEnds(parts: PageParts): TellEnd {
   const waiting: string[] = []
-  const told = ({ kind, payment }: RedirectState) =>
-    kind === 'answered' ? storedJson(payment.id, 'body', payment.answer!.body) : undefined
+  // What became of its authentication is known before a capture is.
+  const told = ({ payment }: RedirectState) => (payment.answer ? storedJson(payment.id, 'body', payment.answer.body) : undefined)
   return async ({ merchantId, id }) => {
     const now = await redirectState(parts, merchantId, id)
     const alike = waiting.filter(one => one === id).length
-    if (now.kind !== 'work' || waiting.length >= repeatersMost.atAll || alike >= repeatersMost.forOne) return told(now)
+    if (now.kind !== 'work' || now.payment.answer || waiting.length >= repeatersMost.atAll || alike >= repeatersMost.forOne)
+      return told(now)
     waiting.push(id)
     try {
       return told(await settledState(parts, merchantId, id, undefined, acknowledgedWithinSeconds))

@@ -7,12 +7,20 @@ import { minorUnits } from '../../connectors/minorUnits.ts'
 import { modeOf } from '../../connectors/registry.ts'
 import { amountText, hundredths } from '../../contract/amounts.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
-import { isApproved, isGood, type ResultName } from '../../contract/results/results.ts'
+import { isApproved, type ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { openCard } from '../../vault/cards.ts'
-import { type Execution, execute, forwardable, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
+import {
+  type Execution,
+  execute,
+  forwardable,
+  operationOf,
+  type PaymentResponse,
+  pendingRecord,
+  storeRefusal,
+} from '../execute.ts'
 import { answeredBefore, awaitTwin, ownerOf } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
@@ -108,7 +116,10 @@ async function write(
   return { carried: { payment, rootType, connector, operation } }
 }
 
-/** PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers. */
+/**
+ * PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers; while nobody knows what
+ * became of it, the whole is pending.
+ */
 export async function captureAtOnce(
   parts: PaymentParts,
   channel: Channel,
@@ -118,21 +129,28 @@ export async function captureAtOnce(
   if (!isApproved(said.outcome)) return said
   const { amount, currency } = authorized
   const captured = await refer(parts, channel, authorized, { paymentType: 'CP', amount: amountText(amount), currency })
-  if (isGood(captured.outcome)) return said
+  if (isApproved(captured.outcome)) return said
+  if (captured.outcome === 'pending') return pendingRecord(parts, authorized)
   await refer(parts, channel, authorized, { paymentType: 'RV' })
   return captured
 }
 
-/** Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal. */
+/** Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal. → false while nobody knows what became of the capture. */
 export async function completeCapture(
   parts: PaymentParts,
   channel: Channel,
   authorized: PaymentState,
   chain: readonly PaymentState[],
-): Promise<void> {
-  if (!authorized.answer?.approved || done(chain, 'CP').length > 0 || done(chain, 'RV').length > 0) return
+): Promise<boolean> {
+  const captures = done(chain, 'CP')
+  if (captures.length > 0) return captures.some(({ answer }) => answer)
+  if (!authorized.answer?.approved || done(chain, 'RV').length > 0) return true
   if (chain.some(({ type }) => type === 'CP')) await refer(parts, channel, authorized, { paymentType: 'RV' })
-  else await captureAtOnce(parts, channel, authorized, { outcome: 'success', body: authorized.answer.body })
+  else {
+    const said = { outcome: 'success', body: authorized.answer.body } as const
+    return (await captureAtOnce(parts, channel, authorized, said)).outcome !== 'pending'
+  }
+  return true
 }
 
 async function refer(

@@ -6,6 +6,7 @@ import { pendingRecord } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment, storedJson } from '../store/read.ts'
+import { concluded } from './concluded.ts'
 import { pendingAnswers } from './pendingAnswers.ts'
 
 /** A payment with its answer, or with what it was answered while it waits. */
@@ -22,8 +23,19 @@ export function currentRecord(parts: PaymentParts, payment: Readable): Nested {
 export const givenText = (parts: PaymentParts, payment: Readable): string =>
   payment.answer?.body ?? payment.pendingBody ?? pendingRecord(parts, payment).body
 
-/** `keptTo`: of this channel alone. */
+/** What a payment has come to. `keptTo`: of this channel alone. */
 export async function readPayment(
+  parts: PaymentParts,
+  merchantId: string,
+  id: string,
+  keptTo?: string,
+): Promise<Readable | undefined> {
+  const record = await readSingle(parts, merchantId, id, keptTo)
+  return record?.answer ? concluded(parts.database.work, record) : record
+}
+
+/** The same by what was answered to itself alone: what else there is of its chain stands beside it. */
+export async function readSingle(
   parts: PaymentParts,
   merchantId: string,
   id: string,

@@ -8,6 +8,7 @@ import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
 import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
+import { concluded } from '../read/concluded.ts'
 import { sideOf } from '../sides.ts'
 import { findPayment } from '../store/read.ts'
 import { type ContinuationData, openContinuation, openCvv } from './continuation.ts'
@@ -141,7 +142,7 @@ export async function abandon(parts: PaymentParts, payment: PaymentState): Promi
   return row !== undefined && (await resume(parts, payment, { ...endedAt(parts, row), now: row.deadline }))
 }
 
-/** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another. */
+/** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another, also while it is captured. */
 export type RedirectState =
   | { readonly kind: 'answered'; readonly payment: PaymentState }
   | {
@@ -157,7 +158,10 @@ export async function redirectState(parts: PaymentParts, merchantId: string, pay
   const db = parts.database.work
   const row = await findContinuation(db, merchantId, paymentId)
   const payment = (await findPayment(db, merchantId, paymentId))!
-  if (payment.answer) return { kind: 'answered', payment }
+  if (payment.answer) {
+    const ended = await concluded(db, payment)
+    return ended.answer ? { kind: 'answered', payment: ended } : { kind: 'work', payment }
+  }
   if (row && row.deadline > parts.directory.businessTime(merchantId)) {
     const held = openContinuation(parts, merchantId, paymentId, row.sealed)
     return { kind: 'step', payment, step: row.step, held, mark: row.mark }

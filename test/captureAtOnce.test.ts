@@ -1,0 +1,186 @@
+// PA.CP: who asks what became of it hears of the whole, the capture too, and what is not captured is not held.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { examine } from '../src/payments/ledger/doctor.ts'
+import { eventually, type Fields, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { acquirersFile, testHost } from './support/host.ts'
+import { makeShopper } from './support/shopper.ts'
+
+const id = (end: string) => `7e57c0de${end.padStart(24, '0')}`
+const [merchantId, entityId] = [id('1'), id('a')]
+const header = { Authorization: 'Bearer token-of-the-one-channel' }
+const declined = '800.100.152'
+const seed = {
+  psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+  divisions: [
+    {
+      id: id('d1'),
+      name: 'Division',
+      merchants: [
+        {
+          id: merchantId,
+          name: 'Merchant',
+          channels: [
+            {
+              id: entityId,
+              name: 'Channel',
+              settings: { simulatorRules: [{ match: { paymentType: 'CP', amount: '66.00' }, code: declined }] },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  tokens: [{ label: 'test', token: 'token-of-the-one-channel', entities: [entityId] }],
+} as const
+
+let gateway: TestGateway
+let host: Awaited<ReturnType<typeof testHost>>
+let isDeaf = false
+before(async () => {
+  host = await testHost({ faults: ({ type }) => (isDeaf && type.slice(1, 3) === '22' ? 'requestLost' : undefined) })
+  const { path } = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 3, recoverAfterSeconds: 70 })
+  gateway = await testGateway({ seed: seed as never, environment: { ACQUIRERS_FILE: path } })
+})
+after(async () => {
+  await gateway.stop()
+  await host.stop()
+})
+
+const wanted = (fields: Fields = {}): Fields => ({ paymentType: 'PA.CP', amount: '66.00', currency: 'EUR', ...fields })
+const send = (fields: Fields, key?: string) =>
+  gateway.post(
+    '/v1/payments',
+    { entityId, ...visa, ...wanted(fields) },
+    { ...header, ...(key !== undefined && { 'Idempotency-Key': key }) },
+  )
+const advance = async (by: string) =>
+  assert.equal((await gateway.post('/sandbox/clock', { entityId, advance: by }, header)).status, 200)
+const read = async (payment: string) => (await gateway.get(`/v1/payments/${payment}`, { entityId }, header)).body
+const codes = async (root: string) => {
+  const { rows } = await gateway.pool.query<{ said: string }>(
+    `select concat_ws(' ', p.payment_type, coalesce(a.approved::text, 'open')) as said
+       from payments p left join answers a on a.payment_id = p.id where p.id = $1 or p.root_id = $1 order by p.id`,
+    [root],
+  )
+  return rows.map(({ said }) => said)
+}
+const challenged = {
+  'card.number': '4200000000000018',
+  'customParameters[3DS2_enrolled]': 'true',
+  shopperResultUrl: 'https://shop.example/back',
+}
+
+describe('after a challenge', () => {
+  it('a declined capture is what the merchant reads, under the id that was given, and nothing is held', async () => {
+    const { body } = await send(challenged)
+    await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+    const found = await eventually(async () => {
+      const { result, ...found } = await read(body.id)
+      assert.notEqual(result.code, '000.100.110')
+      return result.code === declined && found
+    }, 'its end is read')
+    assert.deepEqual([found.id, found.paymentType, found.amount], [body.id, 'PA', '66.00'])
+    await eventually(async () => (await codes(body.id)).length === 3, 'the hold is taken back')
+    assert.deepEqual(await codes(body.id), ['PA true', 'CP false', 'RV true'])
+    assert.deepEqual((await examine(gateway.pool)).findings, [])
+  })
+  it('an approved capture makes it a success', async () => {
+    const { body } = await send({ ...challenged, amount: '65.00' })
+    await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+    await eventually(async () => (await read(body.id)).result.code === '000.100.110', 'its end is read')
+    assert.deepEqual(await codes(body.id), ['PA true', 'CP true'])
+  })
+})
+
+describe('a checkout', () => {
+  for (const how of ['at once', 'after a challenge'])
+    it(`whose capture is declined ${how} is open for another attempt, and says so`, async () => {
+      const is3D = how !== 'at once'
+      const asked = { ...wanted({ shopperResultUrl: 'https://shop.example/back' }), ...(is3D && challenged) }
+      const { 'card.number': _, ...fields } = asked as Fields
+      const { body: checkout } = await gateway.post('/v1/checkouts', { entityId, ...fields }, header)
+      const path = `/v1/checkouts/${checkout.id}/payment`
+      const press = async (card: Fields) =>
+        await gateway.post(path, { ...visa, ...card }, { Authorization: '', Accept: 'application/json' })
+      const { body: first } = await press(is3D ? { 'card.number': challenged['card.number'] } : {})
+      if (is3D) await makeShopper().walk(`${first.redirect.url}?auto=approve`, gateway.baseUrl)
+      const status = async () => (await gateway.get(path, { entityId }, header)).body
+      const told = await eventually(async () => {
+        const { result, paymentType } = await status()
+        return result.code !== '000.200.000' && [result.code, paymentType]
+      }, 'the merchant reads its end')
+      assert.deepEqual(told, [declined, 'PA'])
+      const again = await press({ 'card.number': '4200000000000000' })
+      assert.notEqual(again.body.result.code, '200.300.404', 'the checkout is open')
+    })
+})
+
+describe('while nobody knows what became of the capture', () => {
+  const order = (amount: string) => ({ testMode: 'EXTERNAL', amount, 'card.number': '4200000000000000' })
+  /** Its capture is not heard, and nobody has asked again. */
+  async function unheard(amount: string, key: string): Promise<string> {
+    isDeaf = true
+    const [first, twin] = [await send(order(amount), key), await send(order(amount), key)]
+    for (const { status, body } of [first, twin])
+      assert.deepEqual([status, body.result.code, body.paymentType, body.id], [200, '000.200.000', 'PA', first.body.id])
+    // Its own step is due, and there is nothing to be done yet.
+    await advance('62s')
+    assert.equal((await read(first.body.id)).result.code, '000.200.000')
+    assert.deepEqual(await codes(first.body.id), ['PA true', 'CP open'])
+    isDeaf = false
+    return first.body.id
+  }
+
+  it('the payment is pending for all who ask, and a success when it was captured after all', async () => {
+    const root = await unheard('91.00', 'captured')
+    await advance('20s')
+    await eventually(async () => (await read(root)).result.code === '000.100.112', 'it was captured')
+    assert.deepEqual(await codes(root), ['PA true', 'CP true'])
+    const { body } = await send(order('91.00'), 'captured')
+    assert.deepEqual([body.result.code, body.id], ['000.100.112', root])
+  })
+
+  it('the hold is taken back when it was declined after all, however late', async () => {
+    const root = await unheard('92.00', 'declined')
+    const [hold] = [...host.ledger.entries()].filter(({ line, held }) => line.kind === 'hold' && held > 0n)
+    hold!.held = 1n
+    const found = await eventually(async () => {
+      await advance('20s')
+      const found = await codes(root)
+      return found.includes('RV true') && found
+    }, 'the hold is taken back')
+    assert.deepEqual(found, ['PA true', 'CP false', 'RV true'])
+    assert.ok(hold!.reversed, 'the bank has taken it back')
+    const { result } = await read(root)
+    const { body, status } = await send(order('92.00'), 'declined')
+    assert.deepEqual([status, body.result.code, body.paymentType], [400, result.code, 'CP'])
+  })
+})
+
+it('a twin of one that was torn apart is told nothing before it is captured', async () => {
+  const order = { 'customParameters[simulateDelay]': '2000' }
+  const lock = await gateway.pool.connect()
+  const first = send(order, 'torn')
+  const root = await eventually(async () => {
+    const { rows } = await gateway.pool.query<{ id: string }>(
+      `select id from payments p where payment_type = 'PA' and merchant_id = $1 and not exists (select 1 from answers a where a.payment_id = p.id)
+       and not exists (select 1 from continuations c where c.payment_id = p.id)`,
+      [merchantId],
+    )
+    return rows[0]?.id
+  }, 'it is written')
+  await lock.query('begin')
+  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, root])
+  assert.equal((await first).status, 503)
+  await lock.query('rollback')
+  lock.release()
+  assert.deepEqual(await codes(root), ['PA true'])
+  const { body } = await send(order, 'torn')
+  assert.deepEqual([body.result.code, body.id], ['000.200.000', root])
+  assert.equal((await read(root)).result.code, '000.200.000')
+  await advance('2m')
+  assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV true'])
+  assert.equal((await send(order, 'torn')).body.result.code, declined)
+})
