@@ -11,7 +11,7 @@ import { type PaymentResponse, pendingRecord } from './execute.ts'
 import type { Refusal } from './initial/choose.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Payment, PaymentState } from './payment.ts'
-import { endOf } from './read/concluded.ts'
+import { conclusionOf } from './read/concluded.ts'
 import { pendingAnswers } from './read/pendingAnswers.ts'
 import { wasAnnouncedPending } from './store/answers.ts'
 import { claimKey, claimsOf, findKeyOwner, type KeyClaim, type KeyOwner, type RequestKey } from './store/keys.ts'
@@ -119,7 +119,7 @@ async function awaitAnswer(parts: PaymentParts, merchantId: string, paymentId: s
 async function toldOf(parts: PaymentParts, merchantId: string, paymentId: string): Promise<PaymentResponse | undefined> {
   const first = await findPayment(parts.database.work, merchantId, paymentId)
   if (!first) return undefined
-  const end = await endOf(parts.database.work, first)
+  const end = await conclusionOf(parts.database.work, first)
   if (end) return { outcome: results[end.answer!.result].outcome, body: end.answer!.body }
   const given = first.answer ? undefined : (await pendingAnswers(parts, [first])).get(first.id)
   if (given !== undefined) return { outcome: 'pending', body: given }

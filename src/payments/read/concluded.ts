@@ -5,7 +5,7 @@ import type { PaymentState } from '../payment.ts'
 import { findChain, findPayment, storedJson } from '../store/read.ts'
 
 /** Whose answer counts: the payment's own, or that of the capture which failed; undefined while there is none. */
-export async function endOf(db: Connection, payment: PaymentState): Promise<PaymentState | undefined> {
+export async function conclusionOf(db: Connection, payment: PaymentState): Promise<PaymentState | undefined> {
   if (!payment.answer?.approved || !payment.record.captureAtOnce) return payment.answer && payment
   const followers = await findChain(db, payment.merchantId, payment.id)
   const captures = followers.filter(({ type }) => type === 'CP')
@@ -17,7 +17,7 @@ export async function endOf(db: Connection, payment: PaymentState): Promise<Paym
 
 /** The payment as its merchant and its shopper are told of it: with the answer that counts, none while it is captured. */
 export async function concluded(db: Connection, payment: PaymentState): Promise<PaymentState> {
-  const end = await endOf(db, payment)
+  const end = await conclusionOf(db, payment)
   if (end === payment) return payment
   const { answer, ...open } = payment
   if (!answer || !end) return open
