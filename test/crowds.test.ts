@@ -65,7 +65,11 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
     connections.waits(incoming, '')
     return incoming
   }
-  return { connections, socketFrom, begin, ask }
+  const begins = (asked: IncomingMessage, isServers: boolean) => {
+    connections.begins(asked)
+    if (isServers) connections.isServers(asked)
+  }
+  return { connections, socketFrom, begin, ask, begins }
 }
 
 const never: Timer = { cancel() {}, unref: () => never }
@@ -278,7 +282,7 @@ describe('connections', () => {
   })
 
   it('on which all that was asked waits for its turn make room for others, when all places are taken by such', () => {
-    const { connections, socketFrom, ask } = makeWatch()
+    const { connections, socketFrom, ask, begins } = makeWatch()
     const crowd = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '198.51.100.4'].flatMap(address =>
       Array.from({ length: networkConnectionsMost }, () => {
         const socket = socketFrom(address)
@@ -286,7 +290,7 @@ describe('connections', () => {
       }),
     )
     const begun = crowd.slice(0, 600)
-    for (const { asked } of begun) connections.begins(asked, true)
+    for (const { asked } of begun) begins(asked, true)
     const late = Array.from({ length: 20 }, () => socketFrom('192.0.2.8'))
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
     assert.deepEqual(
@@ -297,11 +301,11 @@ describe('connections', () => {
   })
 
   it('of browsers make room for others when all places are taken, those of merchants’ servers on which payments have begun do not', () => {
-    const { connections, socketFrom, ask } = makeWatch()
+    const { connections, socketFrom, ask, begins } = makeWatch()
     const crowdOf = (address: string, isServers: boolean) =>
       Array.from({ length: networkConnectionsMost }, () => {
         const socket = socketFrom(address)
-        connections.begins(ask(socket), isServers)
+        begins(ask(socket), isServers)
         return socket
       })
     const few = Array.from({ length: 10 }, () => socketFrom('192.0.2.7'))
@@ -309,7 +313,7 @@ describe('connections', () => {
     const crowds = ['198.51.100.2', '198.51.100.3', '198.51.100.4'].map(address => crowdOf(address, false))
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
     const late = Array.from({ length: 20 }, () => socketFrom('192.0.2.8'))
-    for (const socket of late) connections.begins(ask(socket), true)
+    for (const socket of late) begins(ask(socket), true)
     assert.deepEqual([closed(late), closed(shops), closed(crowds.flat())], [0, 0, 30])
     // Who makes a crowd larger takes the places of his own alone.
     const more = Array.from({ length: 5 }, () => socketFrom('198.51.100.1'))
@@ -337,15 +341,15 @@ describe('connections', () => {
   })
 
   it('of a merchant’s server that all have payments under way are no crowd: others make room for more of them', () => {
-    const { connections, socketFrom, ask } = makeWatch()
+    const { connections, socketFrom, ask, begins } = makeWatch()
     const crowd = Array.from({ length: connectionsMost - 200 }, (_, at) => {
       const socket = socketFrom(`198.51.100.${at % 40}`)
-      connections.begins(ask(socket), false)
+      begins(ask(socket), false)
       return socket
     })
     const shop = Array.from({ length: 300 }, () => {
       const socket = socketFrom('192.0.2.8')
-      connections.begins(ask(socket), true)
+      begins(ask(socket), true)
       return socket
     })
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
@@ -353,12 +357,62 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('on which a merchant’s server waits behind somebody’s page make room as that does, from its answer on', () => {
+    const { connections, socketFrom, ask, begins } = makeWatch()
+    const crowd = [1, 2, 3, 4, 5, 6, 7, 8].flatMap(at =>
+      Array.from({ length: connectionsMost / 8 }, () => {
+        const socket = socketFrom(`198.51.100.${at}`)
+        begins(ask(socket), false)
+        const behind = ask(socket)
+        begins(behind, true)
+        return { socket, behind }
+      }),
+    )
+    const late = () => socketFrom('192.0.2.8').closed
+    assert.equal(late(), true, 'its answer is not made')
+    for (const { behind } of crowd) connections.answers(behind, 100)
+    assert.equal(late(), false)
+    assert.equal(crowd.filter(({ socket }) => socket.closed).length, 1)
+    connections.stop()
+  })
+
+  it('that were opened just now are for what is on its way: many at once take the places of crowds, and none of their own', () => {
+    let elapsed = 0
+    const each: (() => void)[] = []
+    const every: Clock['every'] = (milliseconds, act) => {
+      if (milliseconds === 1000) each.push(act)
+      return never
+    }
+    const { socketFrom, ask, begins } = makeWatch(undefined, { ...systemClock, every, elapsed: () => elapsed })
+    const crowd = Array.from({ length: connectionsMost }, (_, at) => {
+      const socket = socketFrom(`198.51.100.${at % 41}`)
+      begins(ask(socket), false)
+      return socket
+    })
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const come = (address: string, count: number) => Array.from({ length: count }, () => socketFrom(address))
+    const shop = come('192.0.2.8', 200)
+    assert.deepEqual([closed(shop), closed(crowd)], [0, 200])
+    for (const socket of shop) begins(ask(socket), true)
+    // Who is served on some opens as many more.
+    const more = come('192.0.2.8', 250)
+    assert.deepEqual([closed(shop), closed(more), closed(crowd)], [0, 0, 450])
+    for (const socket of more) begins(ask(socket), true)
+    // Nobody has asked anything on these for a while: they are a crowd like any other.
+    const silent = come('192.0.2.9', 150)
+    assert.deepEqual([closed(silent), closed(crowd)], [0, 600])
+    elapsed = 1500
+    for (const act of each) act()
+    const late = come('192.0.2.9', 20)
+    assert.deepEqual([closed(late), closed(silent), closed(crowd)], [0, 20, 600])
+  })
+
   it('of browsers make room also where something that has not come whole stands behind their requests', () => {
-    const { connections, socketFrom, ask, begin } = makeWatch()
+    const { connections, socketFrom, ask, begin, begins } = makeWatch()
     for (const address of ['198.51.100.2', '198.51.100.3', '198.51.100.4', '198.51.100.5'])
       for (let at = 0; at < networkConnectionsMost; at++) {
         const socket = socketFrom(address)
-        connections.begins(ask(socket), false)
+        begins(ask(socket), false)
         begin(socket)
       }
     assert.equal(socketFrom('192.0.2.8').closed, false)
@@ -367,13 +421,13 @@ describe('connections', () => {
 
   it('through a proxy make room for others there, of whoever has most requests of browsers under way', () => {
     let elapsed = 0
-    const { connections, socketFrom, ask } = makeWatch(address => address === '10.0.0.1', {
+    const { connections, socketFrom, ask, begins } = makeWatch(address => address === '10.0.0.1', {
       ...systemClock,
       elapsed: () => elapsed,
     })
     const come = (caller: string, isServers: boolean) => {
       const socket = socketFrom('10.0.0.1')
-      connections.begins(ask(socket, caller), isServers)
+      begins(ask(socket, caller), isServers)
       return socket
     }
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
@@ -898,6 +952,7 @@ const requestFrom = (address: string): Request => ({
   publicUrl: '',
   number: '0'.repeat(32),
   isGone: () => false,
+  isServers: () => {},
   whenAnswered: [],
   seen: {},
 })

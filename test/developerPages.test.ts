@@ -231,6 +231,7 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     charset: 'utf-8',
     body: '',
     isGone: () => false,
+    isServers: () => {},
     whenAnswered: [],
     seen: {},
   }

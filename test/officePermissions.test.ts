@@ -136,7 +136,10 @@ test('what strangers send is not even read', async () => {
     number: '',
     charset: 'utf-8',
   } as const
-  const { status } = await officeRoute(looked, place).answer({ ...request, isGone: () => false, whenAnswered: [], seen: {} }, {})
+  const { status } = await officeRoute(looked, place).answer(
+    { ...request, isGone: () => false, isServers: () => {}, whenAnswered: [], seen: {} },
+    {},
+  )
   assert.equal(status, 401)
 })
 

@@ -394,9 +394,10 @@ it('who is refused and asks again at once has few turns for it', async () => {
 it('where all places are taken, what a browser waits for makes room, and what a merchant’s server waits for does not', async () => {
   const begun = { token: 0, browser: 0 }
   const server = serverOf((_, path) => {
-    const callers = path === '/server' ? 'token' : 'browser'
-    const answer = () => {
+    const callers = path === '/page' ? 'browser' : 'token'
+    const answer = (request: Request) => {
       begun[callers]++
+      if (path === '/server') request.isServers()
       return new Promise<never>(() => {})
     }
     return { name: path, answer, route: { method: 'GET', path, callers, answer } }
@@ -414,13 +415,13 @@ it('where all places are taken, what a browser waits for makes room, and what a 
     ['127.0.0.2', '/server', 'token'],
     ['127.0.0.3', '/server', 'token'],
     ['127.0.0.4', '/page', 'browser'],
-    ['127.0.0.5', '/page', 'browser'],
+    ['127.0.0.5', '/wrong', 'browser'], // its token is nobody's
   ] as const) {
     for (let at = 0; at < networkConnectionsMost; at++) crowd.push(open(address, asked, who))
     await eventually(async () => begun.token + begun.browser === crowd.length, 'all have begun')
   }
   const late = Array.from({ length: 12 }, () => open('127.0.0.6', '/server', 'late'))
-  await eventually(async () => begun.token + gone.late === crowd.length / 2 + late.length, 'those who came late have begun')
+  await eventually(async () => begun.token + gone.late === (3 * crowd.length) / 4 + late.length, 'those who came late have begun')
   await eventually(async () => gone.token + gone.browser === late.length, 'others have made room')
   assert.deepEqual(gone, { token: 0, browser: late.length, late: 0 })
   for (const socket of [...crowd, ...late]) socket.destroy()

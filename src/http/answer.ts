@@ -30,6 +30,8 @@ export type Request = {
   readonly number: string
   /** Nobody is there any more to whom it could be answered. */
   isGone(): boolean
+  /** To be called when a token of ours was found in it. */
+  isServers(): void
   /** What is done when its answer is gone. */
   readonly whenAnswered: (() => void)[]
   /** What it turned out to be, for its record. */

@@ -122,6 +122,7 @@ export function readCaller(
   if (!isCaller(caller)) return caller
   const { merchantId, entityId, token } = caller
   request.seen.caller = { merchantId, entityId, tokenId: token.id }
+  request.isServers()
   return { form, caller }
 }
 

@@ -8,7 +8,7 @@ import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { endParsing, lackOf, stopParsing } from '../platform/parsing.ts'
 import { circleNames, countNetworks, crowdOf, networkName } from './networks.ts'
-import { type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
+import { arrivalSeconds, type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -70,11 +70,10 @@ export type Connections = {
   waits(incoming: IncomingMessage, body: string): void
   /** It stands in a line, which it leaves by this when its connection is closed. */
   stands(incoming: IncomingMessage, leave: () => void): void
-  /**
-   * The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. `isServers`: a merchant's server waits for
-   * what came of it. A browser asks again: what has begun goes on without its connection.
-   */
-  begins(incoming: IncomingMessage, isServers?: boolean): string | undefined
+  /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
+  begins(incoming: IncomingMessage): string | undefined
+  /** Its token was found: a merchant's server waits for what comes of it. A browser asks again, and what has begun goes on without its connection. */
+  isServers(incoming: IncomingMessage): void
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
@@ -119,6 +118,8 @@ export function watchConnections(
     smallPieces.clear()
     openings.clear()
     pipelined.clear()
+    const before = clock.elapsed() - arrivalSeconds * 1000
+    for (const one of connections.values()) if (one.idleSince <= before) noLongerFresh(one)
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -170,6 +171,8 @@ export function watchConnections(
       untaken: 0,
       untakenSince: 0,
       unfinished: new Map(),
+      serving: 0,
+      isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),
       stuckSince: undefined,
@@ -177,6 +180,7 @@ export function watchConnections(
     }
     connections.set(socket, one)
     networks.add(network, 'connections', 1)
+    networks.add(network, 'fresh', 1)
     network.waiting.add(one)
     one.caller.asking.add(one)
     socket.once('close', () => forget(socket))
@@ -192,12 +196,29 @@ export function watchConnections(
       answered(one, incoming)
       outgoing.destroy()
     }
+    noLongerFresh(one)
     networks.add(one.network, 'connections', -1)
     one.network.waiting.delete(one)
     one.network.owed.delete(one)
     one.caller.asking.delete(one)
     networks.leave(one.network)
     networks.leave(one.caller)
+  }
+
+  function noLongerFresh(one: OpenConnection): void {
+    if (!one.isFresh) return
+    one.isFresh = false
+    networks.add(one.network, 'fresh', -1)
+  }
+
+  /** `asked` is one that a merchant's server waits for, from now on or no more. */
+  function serves(one: OpenConnection, asked: HeldRequest, isServed: boolean): void {
+    if ((asked.isServers === true) === isServed) return
+    if (isServed) asked.isServers = true
+    else delete asked.isServers
+    const before = one.serving
+    one.serving += isServed ? 1 : -1
+    if (before === 0 || one.serving === 0) networks.add(one.network, 'serving', isServed ? 1 : -1)
   }
 
   /** Behind a proxy others ask on the same connection, one after the other: what is still held there is held by who asked before. */
@@ -222,6 +243,7 @@ export function watchConnections(
     const asked = one.unfinished.get(incoming)
     if (!asked) return
     one.unfinished.delete(incoming)
+    serves(one, asked, false)
     asked.leave?.()
     networks.add(one.caller, 'unfinished', -1)
     hold(one, asked, 'kept', -asked.kept)
@@ -286,6 +308,8 @@ export function watchConnections(
     const asked = one?.unfinished.get(incoming)
     if (!one || !asked) return
     owes(one)
+    // What waits behind another's answer is no reason to keep the connection: anybody can have that.
+    if (one.unfinished.keys().next().value !== incoming) serves(one, asked, false)
     hold(one, asked, 'untaken', bytes)
     if (networks.sum('untaken') > untakenBytesMost) dropHeld(room.mostHeld('untaken'))
   }
@@ -335,6 +359,7 @@ export function watchConnections(
         return false
       }
       if (one.requests === requestsMost) outgoing.shouldKeepAlive = false
+      noLongerFresh(one)
       asksFor(one, caller)
       if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
@@ -387,14 +412,18 @@ export function watchConnections(
       if (asked) asked.leave = leave
       else leave()
     },
-    begins(incoming, isServers = false) {
+    begins(incoming) {
       const asked = heldOf(incoming)
       if (!asked) return undefined
       const { body } = asked
       delete asked.body
-      asked.isServers = isServers
       letsGo(incoming)
       return body
+    },
+    isServers(incoming) {
+      const one = connections.get(incoming.socket)
+      const asked = one?.unfinished.get(incoming)
+      if (one && asked) serves(one, asked, true)
     },
     isOwed(socket) {
       const one = connections.get(socket)

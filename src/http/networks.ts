@@ -2,8 +2,11 @@
 
 import { networkShare } from '../platform/network.ts'
 
-/** Connections, requests whose answers are not gone, bytes of requests that have not begun, and bytes of answers that are not taken. */
-export type NetworkCount = 'connections' | 'unfinished' | 'kept' | 'untaken'
+/**
+ * Connections, those of them on which merchants' servers wait for an answer, and those that were opened just now and have asked nothing; requests whose answers are not
+ * gone, bytes of requests that have not begun, and bytes of answers that are not taken.
+ */
+export type NetworkCount = 'connections' | 'serving' | 'fresh' | 'unfinished' | 'kept' | 'untaken'
 
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
@@ -29,6 +32,17 @@ export const circleNames = <One>({ circles }: CallerNetwork<One>): readonly stri
 export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount): number {
   let most = 0
   for (const circle of circles) most = Math.max(most, circle[what] / circle.share)
+  return most
+}
+
+/** So many connections one network may open at once for requests that are on their way. */
+const freshMost = 128
+
+/** The same of connections that might make room. Who has just opened some has something to ask, whoever is served on some has more. */
+export function spareCrowd<One>({ circles }: CallerNetwork<One>): number {
+  let most = 0
+  for (const { connections, serving, fresh, share } of circles)
+    most = Math.max(most, (connections - serving - Math.min(fresh, Math.max(serving, freshMost * share))) / share)
   return most
 }
 
@@ -78,4 +92,11 @@ export function countNetworks<One>(): Networks<One> {
   }
 }
 
-const nothing = (): Record<NetworkCount, number> => ({ connections: 0, unfinished: 0, kept: 0, untaken: 0 })
+const nothing = (): Record<NetworkCount, number> => ({
+  connections: 0,
+  serving: 0,
+  fresh: 0,
+  unfinished: 0,
+  kept: 0,
+  untaken: 0,
+})

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, crowdOf, type Networks, networkName } from './networks.ts'
+import { type CallerNetwork, crowdOf, type Networks, networkName, spareCrowd } from './networks.ts'
 
 export type OpenConnection = {
   socket: Socket
@@ -19,6 +19,10 @@ export type OpenConnection = {
   untakenSince: number
   /** Whose answers are not gone. */
   readonly unfinished: Map<IncomingMessage, HeldRequest>
+  /** Of these, those of merchants' servers whose answers are not made, or the next to be taken. */
+  serving: number
+  /** It was opened just now, and nothing was asked on it. */
+  isFresh: boolean
   requests: number
   idleSince: number
   stuckSince: number | undefined
@@ -30,7 +34,8 @@ export type HeldRequest = {
   kept: number
   untaken: number
   body?: string
-  isServers?: boolean
+  /** A merchant's server waits for it: its token was found. */
+  isServers?: true
   isCut?: true
   leave?: () => void
 }
@@ -48,10 +53,7 @@ export function isOwed({ unfinished }: OpenConnection): boolean {
 }
 
 /** Nothing has begun there that a merchant's server waits for. */
-function isSpared({ unfinished }: OpenConnection): boolean {
-  for (const { isServers } of unfinished.values()) if (isServers) return false
-  return true
-}
+const isSpared = ({ serving }: OpenConnection): boolean => serving === 0
 
 /** Somebody has pressed a button. */
 function isPressed({ unfinished }: OpenConnection): boolean {
@@ -62,8 +64,8 @@ function isPressed({ unfinished }: OpenConnection): boolean {
 /** A trusted proxy's: many callers ask on it. */
 export const isOfProxy = ({ network }: OpenConnection): boolean => networkName(network) === ''
 
-/** A request comes so soon on a connection that a proxy has opened for it. */
-const arrivalSeconds = 1
+/** A request comes so soon on a connection that was opened for it. */
+export const arrivalSeconds = 1
 
 export type Room = {
   /** Whose connection is closed for a new one, of `newcomer`. `isCrowd`: it has as many as a network may have. */
@@ -76,12 +78,17 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
    * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
+    const found = networkName(newcomer) === '' ? proxiedWhoGoes(newcomer) : undefined
+    return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
+  }
+
+  function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
     // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
-    const own = crowdOf(newcomer, 'connections') * sparedShare(newcomer)
+    const own = spareCrowd(newcomer)
     let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
-      const crowd = crowdOf(network, 'connections')
+      const crowd = spareCrowd(network)
       if (crowd < largest) continue
       const isLarger = network !== newcomer && crowd > own
       const found =
@@ -92,17 +99,7 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room
       largest = crowd
       first = found
     }
-    // What a proxy has just opened is for a request that is on its way.
-    const comes = first && !first.isUntaken && clock.elapsed() - first.since < arrivalSeconds * 1000
-    const isProxied = networkName(newcomer) === ''
-    return ((isProxied && (!first || comes) && proxiedWhoGoes()) || first)?.one.socket
-  }
-
-  /** How much of what a network has might make room. */
-  function sparedShare({ waiting, owed }: CallerNetwork<OpenConnection>): number {
-    let busy = 0
-    for (const one of owed) if (!isSpared(one)) busy++
-    return 1 - busy / Math.max(1, waiting.size + owed.size)
+    return first
   }
 
   function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
@@ -133,8 +130,13 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room
     return found && owedThere(found)
   }
 
-  /** Of those who ask through proxies, one of whoever has most requests under way: a proxy may open a connection for each, and says only then for whom. */
-  function proxiedWhoGoes(): Candidate | undefined {
+  /**
+   * One on which nothing has been asked for a while; else of those who ask through proxies one of whoever has most requests under way: a proxy may open a connection
+   * for each, and says only then for whom.
+   */
+  function proxiedWhoGoes(newcomer: CallerNetwork<OpenConnection>): Candidate | undefined {
+    const idle = oldestWaiting(newcomer)
+    if (idle && clock.elapsed() - idle.since >= arrivalSeconds * 1000) return idle
     let largest = 0
     let found: Candidate | undefined
     for (const network of networks.all()) {

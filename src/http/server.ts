@@ -116,7 +116,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       const request = requestOf(incoming, target, caller, number)
       const isTooLarge = bytes === undefined
       const begin = () => {
-        const body = isTooLarge ? '' : connections.begins(incoming, destination.route?.callers === 'token')
+        const body = isTooLarge ? '' : connections.begins(incoming)
         if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
         request.body = body
         serve(destination, request, incoming, outgoing, isTooLarge, started)
@@ -219,6 +219,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       publicUrl: '',
       number: randomHex(parts.random),
       isGone: () => socket.destroyed,
+      isServers: () => {},
       whenAnswered: [],
       seen: {},
     }
@@ -292,6 +293,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       reachedAt: reached,
       number,
       isGone: () => incoming.socket.destroyed,
+      isServers: () => connections.isServers(incoming),
       whenAnswered: [],
       seen: {},
     }
