@@ -407,6 +407,39 @@ describe('connections', () => {
     assert.deepEqual([closed(late), closed(silent), closed(crowd)], [0, 20, 600])
   })
 
+  it('on which a merchant’s server was answered just now are no crowd: it asks again', () => {
+    let elapsed = 0
+    const each: (() => void)[] = []
+    const every: Clock['every'] = (milliseconds, act) => {
+      if (milliseconds === 1000) each.push(act)
+      return never
+    }
+    const { connections, socketFrom, ask, begins } = makeWatch(undefined, { ...systemClock, every, elapsed: () => elapsed })
+    const shop = Array.from({ length: 200 }, () => {
+      const outgoing = someAnswer()
+      const socket = socketFrom('192.0.2.8')
+      const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+      connections.asked(asked, outgoing, '192.0.2.8')
+      begins(asked, true)
+      outgoing.emit('close')
+      return socket
+    })
+    const crowd = Array.from({ length: connectionsMost - 200 }, (_, at) => {
+      const socket = socketFrom(`198.51.100.${at % 39}`)
+      begins(ask(socket), false)
+      return socket
+    })
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const come = (seconds: number) => {
+      elapsed = seconds * 1000
+      for (const act of each) act()
+      return socketFrom('192.0.2.9').closed
+    }
+    assert.deepEqual([come(9), closed(shop), closed(crowd)], [false, 0, 1])
+    assert.deepEqual([come(11), closed(shop), closed(crowd)], [false, 1, 1])
+    connections.stop()
+  })
+
   it('of browsers make room also where something that has not come whole stands behind their requests', () => {
     const { connections, socketFrom, ask, begin, begins } = makeWatch()
     for (const address of ['198.51.100.2', '198.51.100.3', '198.51.100.4', '198.51.100.5'])

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import type { Request } from '../src/http/answer.ts'
+import type { HttpAnswer, Request } from '../src/http/answer.ts'
+import { type Caller, readCaller } from '../src/http/authenticate.ts'
 import { networkConnectionsMost, openingsMost, type Patience } from '../src/http/connections.ts'
 import { noteFailure } from '../src/http/failure.ts'
 import type { HttpParts } from '../src/http/parts.ts'
@@ -531,6 +532,16 @@ it('an answer that cannot be written is one 500, and the next request is answere
   assert.equal((await next.next()).status, 200)
   next.socket.destroy()
   await server.close()
+})
+
+it('who asks is a merchant’s server when its token was found, and not before', () => {
+  let found = 0
+  const request = { method: 'GET', query: '', charset: 'utf-8', seen: {}, isServers: () => found++ } as unknown as Request
+  const ask = (said: Caller | HttpAnswer) => readCaller({} as HttpParts, () => said, request, 'read')
+  ask({ status: 403, body: '{}' })
+  assert.equal(found, 0)
+  ask({ token: { id: 'a' }, merchantId: 'b', entityId: 'c' } as Caller)
+  assert.equal(found, 1)
 })
 
 it('of what fails the log says for which route, as an error where callers do not cause it at will, and nothing of a merchant who is moved', () => {

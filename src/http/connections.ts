@@ -91,6 +91,8 @@ function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
 }
 const textBytes = 48
 
+/** So long a merchant's server counts as such after its last answer. */
+const keptSeconds = 10
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
@@ -118,8 +120,11 @@ export function watchConnections(
     smallPieces.clear()
     openings.clear()
     pipelined.clear()
-    const before = clock.elapsed() - arrivalSeconds * 1000
-    for (const one of connections.values()) if (one.idleSince <= before) noLongerFresh(one)
+    const now = clock.elapsed()
+    for (const one of connections.values()) {
+      if (now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
+      if (now - one.idleSince >= keptSeconds * 1000) keepsFor(one, false)
+    }
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -172,6 +177,7 @@ export function watchConnections(
       untakenSince: 0,
       unfinished: new Map(),
       serving: 0,
+      isKept: false,
       isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),
@@ -197,6 +203,7 @@ export function watchConnections(
       outgoing.destroy()
     }
     noLongerFresh(one)
+    keepsFor(one, false)
     networks.add(one.network, 'connections', -1)
     one.network.waiting.delete(one)
     one.network.owed.delete(one)
@@ -209,6 +216,13 @@ export function watchConnections(
     if (!one.isFresh) return
     one.isFresh = false
     networks.add(one.network, 'fresh', -1)
+  }
+
+  /** A merchant's server counts as if it were served while it is between two requests. */
+  function keepsFor(one: OpenConnection, isKept: boolean): void {
+    if (one.isKept === isKept) return
+    one.isKept = isKept
+    networks.add(one.network, 'serving', isKept ? 1 : -1)
   }
 
   /** `asked` is one that a merchant's server waits for, from now on or no more. */
@@ -360,6 +374,7 @@ export function watchConnections(
       }
       if (one.requests === requestsMost) outgoing.shouldKeepAlive = false
       noLongerFresh(one)
+      keepsFor(one, false)
       asksFor(one, caller)
       if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
@@ -370,6 +385,7 @@ export function watchConnections(
       })
       outgoing.once('close', () => {
         if (!connections.has(one.socket)) return
+        if (one.unfinished.size === 1) keepsFor(one, one.unfinished.get(incoming)?.isServers === true)
         answered(one, incoming)
         waitsAnew(one)
         if (one.endsBefore === undefined || isOwed(one)) return

@@ -21,6 +21,8 @@ export type OpenConnection = {
   readonly unfinished: Map<IncomingMessage, HeldRequest>
   /** Of these, those of merchants' servers whose answers are not made, or the next to be taken. */
   serving: number
+  /** Its last answer was a merchant's server's, who has asked nothing since, and may any moment. */
+  isKept: boolean
   /** It was opened just now, and nothing was asked on it. */
   isFresh: boolean
   requests: number
