@@ -148,6 +148,16 @@ describe('an order whose rules change', () => {
     await ruled(one)
   })
 
+  it('and refunded once under a path in which letters are written in percents', async () => {
+    const { body: paid } = await pay('percents')
+    const refund = { entityId: merchant, ...money, paymentType: 'RF', amount: '1.00' }
+    const refunded = await send(`/v1/payments/${paid.id}`, 'percents-rf', refund)
+    assert.equal(refunded.status, 200)
+    const written = `%${paid.id.charCodeAt(0).toString(16)}${paid.id.slice(1)}`
+    const again = await send(`/v1/payments/${written}`, 'percents-rf', refund)
+    assert.deepEqual([again.status, again.text], [200, refunded.text])
+  })
+
   it('or whose channel takes no such order any more, gets the answer of the first', async () => {
     const first = await pay('stricter')
     const named = await pay('stricter-named', { entityId: other }, ofOther)

@@ -38,9 +38,19 @@ export function requestKey(
     .sort()
     .join('\n')
   const fingerprints = keyedHashes(keys, 'request body', body)
+  const place = plainPath(path)
   const claims = (id: string): KeyClaim[] =>
-    keyedHashes(keys, 'idempotency key', `${id}\n${path}\n${key}`).map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
+    keyedHashes(keys, 'idempotency key', `${id}\n${place}\n${key}`).map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
   return { named: claims(entityId), ruled: channelId === undefined || channelId === entityId ? [] : claims(channelId) }
+}
+
+/** Letters may be written in percents as well, by a proxy too: it is the same place (RFC 3986, 6.2.2.2). */
+function plainPath(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
 }
 
 /** The same key with another body. */
