@@ -31,7 +31,7 @@ describe('an answer', () => {
   })
 
   it('travels as it stands for whoever says that compressed is not taken', async () => {
-    const refusing = ['gzip;q=0', 'gzip;q=0, identity', 'br, gzip ; q=0.000 , deflate', 'GZIP;Q=0.0']
+    const refusing = ['gzip;q=0', 'gzip;q=0;x=1', 'gzip;q=0, identity', 'br, gzip ; q=0.000 , deflate', 'GZIP;Q=0.0']
     const taking = ['gzip;q=0.001', 'gzip;q=1.0, identity;q=0', 'br;q=0, gzip', 'identity;q=0,gzip;q=0.5', 'GZIP']
     for (const press of [pressed, pressedOnce]) {
       for (const encoding of refusing) assert.ok(isPlain(await press(asking(encoding), text, headers)), encoding)

@@ -37,7 +37,7 @@ const keptMost = 20
 
 /** With a weight of nothing it is what the caller does not take (RFC 9110, 12.4.2). */
 const takesGzip = ({ headers }: Request): boolean =>
-  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(headers['accept-encoding'] ?? '')
+  /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*([,;]|$))/i.test(headers['accept-encoding'] ?? '')
 
 const answer = (body: string | Buffer, headers: HttpAnswer['headers']): HttpAnswer => ({
   status: 200,
