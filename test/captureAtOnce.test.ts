@@ -94,6 +94,27 @@ describe('after a challenge', () => {
   })
 })
 
+it('a shopper who comes from a challenge goes to the shop when the capture is answered, and not before', async () => {
+  const { body } = await send({ ...challenged, amount: '65.00' })
+  const lock = await gateway.pool.connect()
+  await lock.query('begin')
+  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, body.id])
+  let seen: Awaited<ReturnType<ReturnType<typeof makeShopper>['walk']>> | undefined
+  const walking = makeShopper()
+    .walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+    .then(found => {
+      seen = found
+    })
+  await eventually(async () => (await codes(body.id)).includes('PA true'), 'it is authorized')
+  await new Promise(resolve => setTimeout(resolve, 1500))
+  assert.deepEqual([seen, await codes(body.id)], [undefined, ['PA true']])
+  await lock.query('rollback')
+  lock.release()
+  await walking
+  assert.match(seen!.location ?? '', /^https:\/\/shop\.example\/back/)
+  assert.deepEqual(await codes(body.id), ['PA true', 'CP true'])
+})
+
 describe('a checkout', () => {
   for (const how of ['at once', 'after a challenge'])
     it(`whose capture is declined ${how} is open for another attempt, and says so`, async () => {

@@ -278,9 +278,9 @@ export const mutants: readonly Mutant[] = [
   { name: 'the key of an older registration never ends', file: 'src/registrations/create.ts', tests: ['idempotency'],
     find: ' && madeAt - one.madeAt < keyHours * 3_600_000', instead: '' },
   { name: 'a key is one key on every path', file: 'src/payments/idempotency.ts', tests: ['scenarios'],
-    find: '`${id}\\n${path}\\n${key}`', instead: '`${id}\\n${key}`' },
+    find: '`${id}\\n${place}\\n${key}`', instead: '`${id}\\n${key}`' },
   { name: 'two channels share a key', file: 'src/payments/idempotency.ts', tests: ['channels'],
-    find: '`${id}\\n${path}\\n${key}`', instead: '`${path}\\n${key}`' },
+    find: '`${id}\\n${place}\\n${key}`', instead: '`${place}\\n${key}`' },
 
   // Shoppers who leave and come back.
   { name: 'a continuation is taken after its deadline', file: 'src/payments/redirects/store.ts', tests: ['redirects', 'lateMoney'],
@@ -548,7 +548,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'http: whoever finds no turn wakes the operator', file: 'src/http/failure.ts', tests: ['countedLimits'],
     find: 'if (error instanceof NoTurn) log.warn', instead: 'if (error instanceof NoTurn) log.error' },
   { name: 'http: who does not take gzip gets it', file: 'src/pages/pressed.ts', tests: ['pressed'],
-    find: '(?!\\s*;\\s*q=0(\\.0*)?\\s*(,|$))', instead: '' },
+    find: '(?!\\s*;\\s*q=0(\\.0*)?\\s*([,;]|$))', instead: '' },
   { name: 'http: a long answer costs as little as a short one', file: 'src/http/turns.ts', tests: ['crowds'],
     find: '        begun.set(network, weight)\n        addTo(owed', instead: '        addTo(owed' },
   { name: 'http: what an answer costs is never paid', file: 'src/http/turns.ts', tests: ['crowds'],
