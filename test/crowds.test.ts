@@ -33,7 +33,8 @@ import { lookTogether } from '../src/platform/look.ts'
 import { networksAround } from '../src/platform/network.ts'
 import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
-import { eventually, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { eventually, patient, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 
 type FakeSocket = Socket & { closed: boolean }
 const someAnswer = () => Object.assign(new EventEmitter(), { destroy() {} }) as unknown as ServerResponse
@@ -881,6 +882,49 @@ it('pages that wait for the database keep neither payments nor readiness waiting
     assert.equal((await fetch(`${gateway.baseUrl}/health/ready`)).status, 200)
     await client.query('rollback')
     assert.ok((await Promise.all(pages)).every(({ status }) => status < 500))
+  } finally {
+    client.release()
+    await gateway.stop()
+  }
+})
+
+it('a crowd of one merchant keeps another waiting for a few of its statements, and no longer', async () => {
+  const entityId = 'c0ffee000000000000000000000000c1'
+  const accessToken = 'c0ffee-token-of-the-merchant-with-a-crowd'
+  const merchant = { id: 'c0ffee000000000000000000000000e1', name: 'Crowd', channels: [{ id: entityId, name: 'Crowd' }] }
+  const gateway = await testGateway({
+    clock: patient,
+    seed: {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      divisions: [{ id: 'c0ffee000000000000000000000000d1', name: 'Crowd', merchants: [merchant] }],
+      tokens: [{ label: 'crowd', token: accessToken, entities: [merchant.id] }],
+    },
+  })
+  const client = await gateway.pool.connect()
+  try {
+    const { body } = await gateway.pay()
+    const answered: string[] = []
+    // What its key may have made is looked for by one statement.
+    const refused = async () => {
+      const headers = { Authorization: `Bearer ${accessToken}`, 'Idempotency-Key': 'again' }
+      const { status } = await gateway.post('/v1/payments', { entityId, amount: 'none' }, headers)
+      answered.push(`crowd ${status}`)
+    }
+    const read = async () => {
+      const { status } = await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })
+      answered.push(`other ${status}`)
+    }
+    const allHaveCome = async () => (await fetch(`${gateway.baseUrl}/v1/resultcodes`)).text()
+    await client.query('begin; lock table idempotency_keys in access exclusive mode')
+    const crowd = Array.from({ length: 120 }, refused)
+    await untilWaiting(gateway.pool, 'idempotency_keys', sizes.work.max)
+    await allHaveCome()
+    const other = read()
+    await allHaveCome()
+    await client.query('rollback')
+    await Promise.all([...crowd, other])
+    const place = answered.indexOf('other 200')
+    assert.ok(place >= 0 && place < 60, `${place} came before`)
   } finally {
     client.release()
     await gateway.stop()

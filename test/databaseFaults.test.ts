@@ -10,7 +10,7 @@ import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect, sizes } from '../src/platform/database/connect.ts'
 import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
-import { askedBy, fairPool } from '../src/platform/database/fairPool.ts'
+import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
@@ -751,6 +751,7 @@ it('a pool of many gives its connections in their order, by statement and by tra
   const released: unknown[] = []
   let isDown = false
   const fake = {
+    waitingCount: 3,
     query: (name: string) => {
       begun.push(name)
       return new Promise<string>(resolve => ends.push(() => resolve(`rows of ${name}`)))
@@ -768,6 +769,8 @@ it('a pool of many gives its connections in their order, by statement and by tra
   const later = ['e', 'f', 'g', 'h'].map(ask)
   await settled()
   assert.deepEqual(begun, ['a', 'b'])
+  const waiting = () => waitingFor(fake as unknown as pg.Pool)
+  assert.equal(waiting(), 3 + 7, 'those of the pool, and those who wait for a turn')
   for (const end of [0, 1, 2]) {
     ends[end]!()
     await settled()
@@ -795,4 +798,11 @@ it('a pool of many gives its connections in their order, by statement and by tra
     await Promise.all([...first, ...later]),
     ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(name => `rows of ${name}`),
   )
+  assert.equal(waiting(), 3)
+  const hasty = fairPool(fake as unknown as pg.Pool, systemClock, 0.01, 1)
+  const last = hasty.query('i')
+  await assert.rejects(hasty.query('j'), NoTurn)
+  assert.equal(waiting(), 3, 'who has given up waits no more')
+  ends[8]!()
+  await last
 })

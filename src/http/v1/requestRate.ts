@@ -2,6 +2,7 @@
 // many of it may be under way at a time.
 
 import type { ResultName } from '../../contract/results/results.ts'
+import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { resultAnswer } from '../answer.ts'
 import { type Authenticate, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
@@ -30,6 +31,7 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const caller = authenticate(request, form, action, otherwise)
     if (!isCaller(caller)) return caller
     const { token, merchantId, entityId } = caller
+    turnedOutToBe(merchantId)
     // A division has no limits of its own.
     const { requestsPerMinute = 0, requestsAtOnce = 0 } = parts.directory.merchant(merchantId)?.settings ?? {}
     const key = `${token.id} ${merchantId}`
