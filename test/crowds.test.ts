@@ -8,7 +8,8 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
-import type { Request } from '../src/http/answer.ts'
+import type { HttpAnswer, Request } from '../src/http/answer.ts'
+import type { Caller } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
   networkConnectionsMost,
@@ -26,6 +27,7 @@ import type { HttpParts } from '../src/http/parts.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
+import { withinRate } from '../src/http/v1/requestRate.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { fairPool } from '../src/platform/database/fairPool.ts'
@@ -1215,6 +1217,24 @@ describe('who waits for the same', () => {
       7,
     )
   })
+})
+
+it('of a division’s token as many are under way as of any', () => {
+  const division = 'c0ffee000000000000000000000000d1'
+  const directory = { merchant: () => undefined, entity: () => undefined }
+  const caller = { token: { id: '7' }, merchantId: division, entityId: division } as unknown as Caller
+  const parts = { directory, clock: systemClock, build: '' } as unknown as HttpParts
+  const admit = withinRate(parts, () => caller)
+  const requests = Array.from({ length: 1025 }, () => requestFrom('192.0.2.7'))
+  const ask = (request: Request) => admit(request, { pairs: [], broken: new Set() }, 'register')
+  const answers = requests.map(ask)
+  assert.deepEqual(
+    answers.map(answer => answer === caller),
+    [...Array.from({ length: 1024 }, () => true), false],
+  )
+  assert.equal((answers[1024] as HttpAnswer).status, 429)
+  for (const done of requests[0]!.whenAnswered) done()
+  assert.equal(ask(requestFrom('192.0.2.7')), caller)
 })
 
 describe('requests of a token', () => {

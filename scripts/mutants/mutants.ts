@@ -907,6 +907,8 @@ export const mutants: readonly Mutant[] = [
     find: '.finally(goOn)', instead: '' },
   { name: 'pages: merchants of one network are one', file: 'src/http/v1/requestRate.ts', tests: ['crowds'],
     find: '    turnedOutToBe(merchantId)\n', instead: '' },
+  { name: 'a token of a division has as many requests under way as it likes', file: 'src/http/v1/requestRate.ts', tests: ['crowds'],
+    find: '?? standard', instead: '?? { requestsPerMinute: 0, requestsAtOnce: 0 }' },
   { name: 'checkouts: what a stranger names is looked for', file: 'src/http/v1/checkouts.ts', tests: ['checkouts'],
     find: ' || !leavesEntityOut(parts, request, form)', instead: '' },
   { name: 'checkouts: whoever shows any token is no stranger', file: 'src/http/authenticate.ts', tests: ['checkouts'],
