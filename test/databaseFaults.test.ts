@@ -2,14 +2,16 @@
 // caller who has left, and the process lives.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import type pg from 'pg'
+import pg from 'pg'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect, sizes } from '../src/platform/database/connect.ts'
-import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
+import { isCrowd, NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
 import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
@@ -743,6 +745,21 @@ describe('closing', () => {
     await database.close()
     await gateway.stop() // drops the database, which a connection would keep
   })
+})
+
+it('a pool that is full is a crowd, a server to which no connection can be opened is not', async () => {
+  const { connection, drop } = await makeDatabase()
+  const full = new pg.Pool({ ...connection, max: 1, connectionTimeoutMillis: 1000 })
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const away = new pg.Pool({ host: '127.0.0.1', port: (silent.address() as AddressInfo).port, connectionTimeoutMillis: 50 })
+  const client = await full.connect()
+  await assert.rejects(full.query('select 1'), isCrowd)
+  await assert.rejects(away.query('select 1'), error => !isCrowd(error))
+  client.release()
+  await Promise.all([full.end(), away.end()])
+  silent.close()
+  await drop()
 })
 
 it('a pool of many gives its connections in their order, by statement and by transaction, and to a crowd last', async () => {
