@@ -918,6 +918,8 @@ export const mutants: readonly Mutant[] = [
     find: "'pay', await meantBy(ofShoppers,", instead: "'pay', await meantBy(admission," },
   { name: 'checkouts: any number read without credentials at a time', file: 'src/http/v1/checkouts.ts', tests: ['checkouts'],
     find: '!isNamed && !isWithinNetwork(admission.underWay, request)', instead: 'false' },
+  { name: 'status: one merchant reads so often that another may', file: 'src/http/v1/statusReads.ts', tests: ['channels'],
+    find: 'return (merchantId, key, perMinute, now) => {', instead: "return (_, key, perMinute, now) => {\n    const merchantId = ''" },
   { name: 'http: a pool that is full is an error of ours', file: 'src/platform/database/errors.ts', tests: ['server', 'databaseFaults'],
     find: " || (error instanceof Error && error.message === 'timeout exceeded when trying to connect')", instead: '' },
   { name: 'office: strangers keep the staff waiting', file: 'src/platform/database/connect.ts', tests: ['officeCrowds'],

@@ -105,7 +105,8 @@ export const getCheckout =
       return gone(parts, request, entityId)
     // Whoever has seen the id may read where that alone opens it: he uses up nobody else's readings.
     const reader = admitted ? 'its merchant' : networkOf(request.address)
-    const wait = admission.reads(`${id} ${reader}`, channel.settings.statusReadsPerMinute, parts.clock.real())
+    const { statusReadsPerMinute } = channel.settings
+    const wait = admission.reads(channel.merchantId, `${id} ${reader}`, statusReadsPerMinute, parts.clock.real())
     if (wait > 0)
       return resultAnswer(parts, request, 429, 'tooManyReads', {
         entityId,
