@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { limitReads } from '../src/http/v1/statusReads.ts'
 import type { Seed } from '../src/merchants/seed.ts'
 import type { WrittenChannelSettings } from '../src/merchants/settings.ts'
 import { type Fields, type Reply, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
@@ -112,6 +113,23 @@ function check({ status, body }: Reply, wanted: number, code: string, fields: Fi
 
 const master = { paymentBrand: 'MASTER', 'card.number': '5454545454545454' }
 const unbranded = { paymentBrand: '' }
+
+it('whoever reads many payments does not let another merchant read one more often', () => {
+  const reads = limitReads()
+  const own = () => reads('one', 'a payment', 2, 0)
+  assert.deepEqual([own(), own()], [0, 0])
+  for (let at = 0; at < 10_001; at++) reads('other', String(at), 2, 0)
+  assert.equal(own(), 60)
+  assert.deepEqual(
+    [1, 2, 3].map(() => reads('other', '10000', 2, 0)),
+    [0, 60, 60],
+  )
+  assert.deepEqual(
+    [1, 2, 3].map(() => reads('other', '0', 2, 0)),
+    [0, 0, 60],
+    'of one merchant some are forgotten',
+  )
+})
 
 describe('a channel takes what it is set up for', () => {
   it('brands: a brand that is not set up is told apart from one that does not exist', async () => {

@@ -6,6 +6,7 @@ import http from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { attemptsMost } from '../src/checkouts/pay.ts'
 import { type ResultName, results } from '../src/contract/results/results.ts'
+import { networkRequestsMost } from '../src/http/underWay.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import type { Seed } from '../src/merchants/seed.ts'
 import { makeKeys } from '../src/vault/keys.ts'
@@ -20,7 +21,7 @@ import {
   testGateway,
   visa,
 } from './support/gateway.ts'
-import { untilWaiting } from './support/locks.ts'
+import { lockWaiters, untilWaiting } from './support/locks.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { formsOf, makeShopper } from './support/shopper.ts'
 
@@ -600,6 +601,53 @@ describe('others', () => {
     assert.equal((await bare(closed)).status, 401)
     is(await gateway.get(`/v1/checkouts/${closed}/payment`, {}, theirs), 'pending')
   })
+  it('strangers are turned away before their checkout is looked for; whoever has a token and names no entity waits among shoppers', async () => {
+    const [id, removed] = [await create(), await create()]
+    const path = `/v1/checkouts/${id}`
+    const wrong = { 'authentication.userId': other.userId, 'authentication.password': 'a-guess' }
+    const waiting = await whileNobodyReads(async () => {
+      for (const [status, Authorization] of [
+        [401, ''],
+        [401, 'x'],
+        [403, 'Bearer wrong'],
+      ] as const) {
+        const headers = { Authorization }
+        for (const query of [{}, { entityId: sandbox.entityId }]) {
+          assert.equal((await gateway.post(path, { amount: '93.00', ...query }, headers)).status, status)
+          assert.equal((await remove(path, query, headers)).status, status)
+          assert.equal((await gateway.get(`${path}/payment`, query, headers)).status, status)
+          assert.equal((await gateway.get(`${path}/registration`, query, headers)).status, status)
+        }
+      }
+      assert.equal((await fetch(`${gateway.baseUrl}${path}`, { method: 'POST', body: new URLSearchParams(wrong) })).status, 403)
+      const all = [
+        status(id),
+        gateway.get(`${path}/payment`),
+        gateway.post(path, { amount: '93.00' }),
+        remove(`/v1/checkouts/${removed}`, {}),
+      ]
+      const pools = ['tollgate pages', 'tollgate pages', 'tollgate pages', 'tollgate work']
+      await eventually(async () => (await lockWaiters(gateway.pool)).length === pools.length, 'they look')
+      assert.deepEqual(
+        (await lockWaiters(gateway.pool)).map(({ name }) => name),
+        pools,
+      )
+      return all
+    })
+    for (const { status } of await Promise.all(waiting)) assert.equal(status, 200)
+  })
+  it('of one network so many read without credentials at a time', async () => {
+    const id = await create()
+    const told: number[] = []
+    const read = async () => told.push((await fetch(`${gateway.baseUrl}/v1/checkouts/${id}/payment`)).status)
+    const waiting = await whileNobodyReads(async () => {
+      const all = Array.from({ length: networkRequestsMost + 3 }, read)
+      await eventually(async () => told.length === 3, 'those above the limit are answered')
+      return all
+    })
+    await Promise.all(waiting)
+    assert.deepEqual(told, [429, 429, 429, ...Array.from({ length: networkRequestsMost }, () => 200)])
+  })
   it('reads of one checkout are limited by its channel', async () => {
     const { id } = (await gateway.post('/v1/checkouts', narrow(), theirs)).body
     const read = () => gateway.get(`/v1/checkouts/${id}/payment`, { entityId: other.narrowId }, theirs)
@@ -664,6 +712,18 @@ describe('others', () => {
     assert.equal(await paid(id), 1)
   })
 })
+
+/** While the table of checkouts is locked. */
+async function whileNobodyReads<Value>(work: () => Promise<Value>): Promise<Value> {
+  const holder = await gateway.pool.connect()
+  try {
+    await holder.query('begin; lock table checkouts in access exclusive mode')
+    return await work()
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+}
 
 const narrow = (fields: Fields = {}): Fields => ({
   entityId: other.narrowId,

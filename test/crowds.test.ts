@@ -8,7 +8,8 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
-import type { Request } from '../src/http/answer.ts'
+import type { HttpAnswer, Request } from '../src/http/answer.ts'
+import type { Caller } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
   networkConnectionsMost,
@@ -26,6 +27,7 @@ import type { HttpParts } from '../src/http/parts.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
+import { withinRate } from '../src/http/v1/requestRate.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { fairPool } from '../src/platform/database/fairPool.ts'
@@ -33,7 +35,8 @@ import { lookTogether } from '../src/platform/look.ts'
 import { networksAround } from '../src/platform/network.ts'
 import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
-import { eventually, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { eventually, patient, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 
 type FakeSocket = Socket & { closed: boolean }
 const someAnswer = () => Object.assign(new EventEmitter(), { destroy() {} }) as unknown as ServerResponse
@@ -974,6 +977,49 @@ it('pages that wait for the database keep neither payments nor readiness waiting
   }
 })
 
+it('a crowd of one merchant keeps another waiting for a few of its statements, and no longer', async () => {
+  const entityId = 'c0ffee000000000000000000000000c1'
+  const accessToken = 'c0ffee-token-of-the-merchant-with-a-crowd'
+  const merchant = { id: 'c0ffee000000000000000000000000e1', name: 'Crowd', channels: [{ id: entityId, name: 'Crowd' }] }
+  const gateway = await testGateway({
+    clock: patient,
+    seed: {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      divisions: [{ id: 'c0ffee000000000000000000000000d1', name: 'Crowd', merchants: [merchant] }],
+      tokens: [{ label: 'crowd', token: accessToken, entities: [merchant.id] }],
+    },
+  })
+  const client = await gateway.pool.connect()
+  try {
+    const { body } = await gateway.pay()
+    const answered: string[] = []
+    // What its key may have made is looked for by one statement.
+    const refused = async () => {
+      const headers = { Authorization: `Bearer ${accessToken}`, 'Idempotency-Key': 'again' }
+      const { status } = await gateway.post('/v1/payments', { entityId, amount: 'none' }, headers)
+      answered.push(`crowd ${status}`)
+    }
+    const read = async () => {
+      const { status } = await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })
+      answered.push(`other ${status}`)
+    }
+    const allHaveCome = async () => (await fetch(`${gateway.baseUrl}/v1/resultcodes`)).text()
+    await client.query('begin; lock table idempotency_keys in access exclusive mode')
+    const crowd = Array.from({ length: 120 }, refused)
+    await untilWaiting(gateway.pool, 'idempotency_keys', sizes.work.max)
+    await allHaveCome()
+    const other = read()
+    await allHaveCome()
+    await client.query('rollback')
+    await Promise.all([...crowd, other])
+    const place = answered.indexOf('other 200')
+    assert.ok(place >= 0 && place < 60, `${place} came before`)
+  } finally {
+    client.release()
+    await gateway.stop()
+  }
+})
+
 const requestFrom = (address: string): Request => ({
   method: 'GET',
   path: '/slow',
@@ -1259,6 +1305,24 @@ describe('who waits for the same', () => {
       7,
     )
   })
+})
+
+it('of a division’s token as many are under way as of any', () => {
+  const division = 'c0ffee000000000000000000000000d1'
+  const directory = { merchant: () => undefined, entity: () => undefined }
+  const caller = { token: { id: '7' }, merchantId: division, entityId: division } as unknown as Caller
+  const parts = { directory, clock: systemClock, build: '' } as unknown as HttpParts
+  const admit = withinRate(parts, () => caller)
+  const requests = Array.from({ length: 1025 }, () => requestFrom('192.0.2.7'))
+  const ask = (request: Request) => admit(request, { pairs: [], broken: new Set() }, 'register')
+  const answers = requests.map(ask)
+  assert.deepEqual(
+    answers.map(answer => answer === caller),
+    [...Array.from({ length: 1024 }, () => true), false],
+  )
+  assert.equal((answers[1024] as HttpAnswer).status, 429)
+  for (const done of requests[0]!.whenAnswered) done()
+  assert.equal(ask(requestFrom('192.0.2.7')), caller)
 })
 
 describe('requests of a token', () => {

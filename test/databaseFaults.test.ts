@@ -2,15 +2,17 @@
 // caller who has left, and the process lives.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import type pg from 'pg'
+import pg from 'pg'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect, sizes } from '../src/platform/database/connect.ts'
-import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
-import { askedBy, fairPool } from '../src/platform/database/fairPool.ts'
+import { isCrowd, NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
+import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
@@ -745,12 +747,28 @@ describe('closing', () => {
   })
 })
 
+it('a pool that is full is a crowd, a server to which no connection can be opened is not', async () => {
+  const { connection, drop } = await makeDatabase()
+  const full = new pg.Pool({ ...connection, max: 1, connectionTimeoutMillis: 1000 })
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const away = new pg.Pool({ host: '127.0.0.1', port: (silent.address() as AddressInfo).port, connectionTimeoutMillis: 50 })
+  const client = await full.connect()
+  await assert.rejects(full.query('select 1'), isCrowd)
+  await assert.rejects(away.query('select 1'), error => !isCrowd(error))
+  client.release()
+  await Promise.all([full.end(), away.end()])
+  silent.close()
+  await drop()
+})
+
 it('a pool of many gives its connections in their order, by statement and by transaction, and to a crowd last', async () => {
   const begun: string[] = []
   const ends: (() => void)[] = []
   const released: unknown[] = []
   let isDown = false
   const fake = {
+    waitingCount: 3,
     query: (name: string) => {
       begun.push(name)
       return new Promise<string>(resolve => ends.push(() => resolve(`rows of ${name}`)))
@@ -768,6 +786,8 @@ it('a pool of many gives its connections in their order, by statement and by tra
   const later = ['e', 'f', 'g', 'h'].map(ask)
   await settled()
   assert.deepEqual(begun, ['a', 'b'])
+  const waiting = () => waitingFor(fake as unknown as pg.Pool)
+  assert.equal(waiting(), 3 + 7, 'those of the pool, and those who wait for a turn')
   for (const end of [0, 1, 2]) {
     ends[end]!()
     await settled()
@@ -795,4 +815,11 @@ it('a pool of many gives its connections in their order, by statement and by tra
     await Promise.all([...first, ...later]),
     ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(name => `rows of ${name}`),
   )
+  assert.equal(waiting(), 3)
+  const hasty = fairPool(fake as unknown as pg.Pool, systemClock, 0.01, 1)
+  const last = hasty.query('i')
+  await assert.rejects(hasty.query('j'), NoTurn)
+  assert.equal(waiting(), 3, 'who has given up waits no more')
+  ends[8]!()
+  await last
 })

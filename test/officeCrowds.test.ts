@@ -2,19 +2,20 @@
 // of merchants and no revocation waiting.
 
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { after, before, test } from 'node:test'
 import type pg from 'pg'
 import { makeToken, revokeByHand, tokenByChance } from '../src/merchants/access/tokens.ts'
 import { personRequestsMost } from '../src/pages/office/route.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
-import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
-import { lockWaiters } from './support/locks.ts'
+import { eventually, patient, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { lockWaiters, untilWaiting } from './support/locks.ts'
 import { type Clerk, type OfficeReply, signedIn, signedInAgain } from './support/office.ts'
 
 let gateway: TestGateway
 before(async () => {
-  gateway = await testGateway()
+  gateway = await testGateway({ clock: patient })
 })
 after(() => gateway.stop())
 
@@ -83,6 +84,40 @@ test('what waits for the end of the audit keeps neither pages nor payments waiti
     return all
   })
   for (const { status } of await Promise.all(begun)) assert.equal(status, 200)
+})
+
+test('strangers who ask whose a session or a link is keep only each other waiting', async () => {
+  const clerk = await finance()
+  for (const kind of ['link', 'session'] as const) {
+    const answered: (number | undefined)[] = []
+    const stranger = () =>
+      new Promise<void>((done, failed) => {
+        const chance = systemRandom.bytes(32).toString('base64url')
+        const path = kind === 'link' ? `/office/invitation/${chance}` : '/office'
+        const headers = kind === 'link' ? {} : { Cookie: `tollgate_office=${chance}` }
+        http
+          .get(`${gateway.baseUrl}${path}`, { localAddress: '127.0.0.9', agent: false, headers }, response => {
+            answered.push(response.statusCode)
+            response.resume().on('end', done)
+          })
+          .on('error', failed)
+      })
+    const allHaveCome = async () => (await fetch(`${gateway.baseUrl}/v1/resultcodes`)).text()
+    const table = kind === 'link' ? 'staff_links' : 'staff_sessions'
+    const [crowd, page] = await holding(`lock table ${table} in access exclusive mode`, async () => {
+      const crowd = Array.from({ length: 120 }, stranger)
+      await untilWaiting(gateway.pool, table, sizes.office.max)
+      await allHaveCome()
+      const page = clerk.ask('/office').then(({ location }) => ({ location, before: answered.length }))
+      await allHaveCome()
+      return [crowd, page]
+    })
+    const { location, before } = await page
+    assert.ok(location?.startsWith('/office/') && location !== '/office/sign-in', location)
+    assert.ok(before < 60, `${before} strangers came before`)
+    await Promise.all(crowd)
+    assert.ok(answered.includes(kind === 'link' ? 410 : 303))
+  }
 })
 
 test('a token that is revoked while all other connections wait is known to be, and so are settings that changed', async () => {

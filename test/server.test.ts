@@ -551,11 +551,13 @@ it('of what fails the log says for which route, as an error where callers do not
     error: (about: object, message: string) => lines.push(['error', about, message]),
   }
   const request = { number: '7', method: 'GET', address: '192.0.2.7', path: '/slip/secret' }
-  const failures = [new NoTurn('late'), new ServedElsewhere('moved'), Object.assign(new Error('broken'), { code: 'XX000' })]
+  const full = new Error('timeout exceeded when trying to connect')
+  const failures = [new NoTurn('late'), full, new ServedElsewhere('moved'), Object.assign(new Error('broken'), { code: 'XX000' })]
   for (const error of failures) noteFailure({ log } as unknown as HttpParts, request as Request, '/slip', error)
   const about = { ndc: '7', method: 'GET', route: '/slip' }
   assert.deepEqual(lines, [
     ['warn', { ...about, address: '192.0.2.7', why: 'late' }, 'a caller found no turn'],
+    ['warn', { ...about, address: '192.0.2.7', why: full.message }, 'a caller found no turn'],
     ['error', { ...about, why: 'XX000 broken' }, 'a request failed'],
   ])
 })

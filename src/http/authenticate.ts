@@ -39,7 +39,7 @@ export type Authenticate = (
 export function authenticator(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
   return (request, form, action, otherwise) => {
-    const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId') ?? otherwise
+    const named = entityIn(form) ?? otherwise
     const credentials = credentialsOf(request, form)
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
       resultAnswer(parts, request, status, name, {
@@ -49,18 +49,17 @@ export function authenticator(parts: HttpParts): Authenticate {
       })
     if (!credentials) return refuse(401, 'unauthenticated')
     const token = directory.token(credentials.sent)
-    const guess = () => guessOf(parts, request, credentials)
     const failed = async (name: ResultName) => {
       const credential = knownToken(parts, credentials.sent)
       // Who asks with a good token for entities of others has guessed no password.
       const attempt = token
         ? { address: request.address, credential: token.id }
-        : { ...guess(), ...(credential && { credential }) }
+        : { ...guessOf(parts, request, credentials), ...(credential && { credential }) }
       return (await failures.count(attempt, clock.real())) ? refuse(429, 'tooManyFailures') : refuse(403, name)
     }
 
-    if (!token || (credentials.legacy && !token.legacy)) return failed('unauthenticated')
-    if (token.legacy && failures.mustWait(token.id, request.address, guess, clock.real())) return refuse(429, 'tooManyFailures')
+    if (!isGood(token, credentials)) return failed('unauthenticated')
+    if (mustWait(parts, request, token, credentials)) return refuse(429, 'tooManyFailures')
     if (named === undefined) {
       const channels = directory.channelsOf(token)
       const actsElsewhere = token.entities.some(id => !directory.entity(id)) // in other cells
@@ -95,6 +94,22 @@ export function authenticator(parts: HttpParts): Authenticate {
   }
 }
 
+const entityIn = (form: Form): string | undefined => peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
+
+const isGood = (token: Token | undefined, { legacy }: Credentials): token is Token =>
+  token !== undefined && (!legacy || token.legacy)
+
+const mustWait = (parts: HttpParts, request: Request, token: Token, credentials: Credentials): boolean =>
+  token.legacy &&
+  parts.failures.mustWait(token.id, request.address, () => guessOf(parts, request, credentials), parts.clock.real())
+
+/** Whether a caller has shown a token of ours, and names no entity: then the one that is meant is worth looking for. */
+export function leavesEntityOut(parts: HttpParts, request: Request, form: Form): boolean {
+  const credentials = entityIn(form) === undefined ? credentialsOf(request, form) : undefined
+  const token = credentials && parts.directory.token(credentials.sent)
+  return token !== undefined && isGood(token, credentials!) && !mustWait(parts, request, token, credentials!)
+}
+
 /** A caller and the form that was read. */
 export type CalledForm = { readonly form: Form; readonly caller: Caller }
 
@@ -108,14 +123,16 @@ export function sentForm(request: Request): Form | 'tooManyParameters' {
   return { pairs: [...form.pairs, ...more.pairs], broken: new Set([...form.broken, ...more.broken]) }
 }
 
+/** `form`: what was sent, where it has been read. `otherwise`: the entity that is meant where it names none. */
+export type Meant = { readonly form?: Form | 'tooManyParameters'; readonly otherwise?: string | undefined }
+
 export function readCaller(
   parts: HttpParts,
   authenticate: Authenticate,
   request: Request,
   action: Action,
-  otherwise?: string,
+  { form = sentForm(request), otherwise }: Meant = {},
 ): CalledForm | HttpAnswer | Promise<HttpAnswer> {
-  const form = sentForm(request)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
   request.seen.form = heldForm(form)
   const caller = authenticate(request, form, action, otherwise)

@@ -1,7 +1,7 @@
 // What must not happen, as the log tells it: whoever watches over the house looks at each.
 
 import { isElsewhere } from '../platform/database/elsewhere.ts'
-import { NoTurn } from '../platform/database/errors.ts'
+import { isCrowd } from '../platform/database/errors.ts'
 import type { Request } from './answer.ts'
 import type { HttpParts } from './parts.ts'
 
@@ -10,7 +10,6 @@ export function noteFailure({ log }: Pick<HttpParts, 'log'>, request: Request, r
   if (isElsewhere(error)) return // a merchant who is moved: the same request is to be sent again
   const { number: ndc, method, address } = request
   const { message, code } = error as Error & { code?: string }
-  // Callers cause these at will.
-  if (error instanceof NoTurn) log.warn({ ndc, method, route, address, why: message }, 'a caller found no turn')
+  if (isCrowd(error)) log.warn({ ndc, method, route, address, why: message }, 'a caller found no turn')
   else log.error({ ndc, method, route, why: code === undefined ? message : `${code} ${message}` }, 'a request failed')
 }

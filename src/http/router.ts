@@ -3,11 +3,11 @@
 
 import { notBuilt } from '../contract/notBuilt.ts'
 import { askedBy } from '../platform/database/fairPool.ts'
-import { networkShare, networksAround } from '../platform/network.ts'
+import { networksAround } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
-import { countUnderWay, networkRequestsMost, type UnderWay } from './underWay.ts'
+import { countUnderWay, isWithinNetwork, type UnderWay } from './underWay.ts'
 
 /** Segments of the path by their names, decoded. */
 export type PathValues = Readonly<Record<string, string>>
@@ -97,15 +97,13 @@ function answerOf(
   request: Request,
   named: PathValues,
 ): HttpAnswer | Promise<HttpAnswer> {
-  const networks = networksAround(request.address)
-  const isWithin = (network: string) => underWay(request, network, networkRequestsMost * networkShare(network))
-  if (route.callers !== 'token' && !networks.every(isWithin))
+  if (route.callers !== 'token' && !isWithinNetwork(underWay, request))
     return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
-  return askedBy(networks.at(-1)!, () => route.answer(asked, named))
+  return askedBy(networksAround(request.address).at(-1)!, () => route.answer(asked, named))
 }
 
 const nothing: PathValues = {}

@@ -9,14 +9,12 @@ import { formRoutes } from '../pages/form/routes.ts'
 import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import { slipRoutes } from '../pages/slip/routes.ts'
-import { forOffice, forShoppers } from '../platform/database/connect.ts'
+import { forMerchants, forOffice, forShoppers } from '../platform/database/connect.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { triggers } from '../sandbox/triggers.ts'
 import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
-
-const officeOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forOffice(gateway.database) })
 
 /** Without sockets nobody looks after the process. */
 const alwaysReady: Readiness = { checks: {}, says: async () => ({}), mayKnow: () => false }
@@ -27,18 +25,21 @@ export const routesOf = (
   simulatorsUrl?: string,
   readiness: Readiness = alwaysReady,
 ): Route[] => {
-  const ofShoppers = { ...gateway, database: forShoppers(gateway.database, gateway.clock) }
+  const { database, clock } = gateway
+  const ofMerchants = { ...gateway, database: forMerchants(database, clock) }
+  const ofShoppers = { ...gateway, database: forShoppers(database, clock) }
+  const ofStaff = { ...gateway, database: forOffice(database, clock) }
   return [
-    ...v1Routes(gateway, ofShoppers),
+    ...v1Routes(ofMerchants, ofShoppers),
     ...shopperRoutes(ofShoppers),
     ...formRoutes(ofShoppers),
     ...slipRoutes(ofShoppers),
-    ...officeRoutes(officeOf(gateway)),
+    ...officeRoutes(ofStaff),
     ...healthRoutes(gateway, readiness),
     ...developerRoutes(
-      officeOf(gateway),
+      ofStaff,
       gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,
     ),
-    ...(gateway.sandbox ? sandboxRoutes(officeOf(gateway), sources, simulatorsUrl) : []),
+    ...(gateway.sandbox ? sandboxRoutes(ofStaff, sources, simulatorsUrl) : []),
   ]
 }

@@ -16,7 +16,15 @@ import type { PaymentRequest } from '../../payments/initial/pay.ts'
 import { makeSearches, type Searches } from '../../payments/read/search.ts'
 import { refuseElsewhere } from '../../platform/database/elsewhere.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer, saidAnswer } from '../answer.ts'
-import { type Authenticate, authenticator, type CalledForm, type Caller, channelOf, readCaller } from '../authenticate.ts'
+import {
+  type Authenticate,
+  authenticator,
+  type CalledForm,
+  type Caller,
+  channelOf,
+  type Meant,
+  readCaller,
+} from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import { countUnderWay, type UnderWay } from '../underWay.ts'
 import { withinRate } from './requestRate.ts'
@@ -76,9 +84,9 @@ function checker(parts: HttpParts, kind: RequestKind): FormCheck {
 export function identify(
   { parts, authenticate }: Admission,
   request: Request,
-  { action = 'pay', otherwise }: { readonly action?: Action; readonly otherwise?: string | undefined } = {},
+  { action = 'pay', ...meant }: Meant & { readonly action?: Action } = {},
 ): CalledForm | HttpAnswer | Promise<HttpAnswer> {
-  const called = readCaller(parts, authenticate, request, action, otherwise)
+  const called = readCaller(parts, authenticate, request, action, meant)
   if (!('caller' in called)) return called
   const { form, caller } = called
   const inQuery = namesInQuery(request)
@@ -163,9 +171,9 @@ export function admitRead(
   request: Request,
   judge: FormCheck,
   action: Action = 'read',
-  otherwise?: string,
+  meant?: Meant,
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
-  const called = readCaller(parts, authenticate, request, action, otherwise)
+  const called = readCaller(parts, authenticate, request, action, meant)
   if (!('caller' in called)) return called
   const { form, caller } = called
   const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)

@@ -15,10 +15,11 @@ import { plainRecord } from '../../payments/read/record.ts'
 import { networkOf } from '../../platform/network.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
-import { type Caller, hasCredentials, keptTo, sentForm } from '../authenticate.ts'
+import { type Caller, hasCredentials, keptTo, leavesEntityOut, type Meant, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
+import { isWithinNetwork } from '../underWay.ts'
 import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
 
 export const postCheckout =
@@ -42,13 +43,23 @@ const created = ({ build }: HttpParts, { wireId, createdAt, integrity, link }: N
   ...(link !== undefined && { link }),
 })
 
+/**
+ * Who names no entity means the channel of the checkout. It is looked for when a token of ours has come, and not before; and then among shoppers, because nothing is known yet of
+ * how much may be asked for by this token.
+ */
+async function meantBy({ parts }: Admission, request: Request, id: string): Promise<Meant> {
+  const form = sentForm(request)
+  if (form === 'tooManyParameters' || !leavesEntityOut(parts, request, form)) return { form }
+  return { form, otherwise: (await openCheckout(parts, id))?.channelId }
+}
+
 export const postCheckoutUpdate =
-  (admission: Admission): RequestFunction =>
+  (admission: Admission, ofShoppers: Admission): RequestFunction =>
   async (request, { id = '' }) => {
     const { parts } = admission
-    const checkout = await openCheckout(parts, id)
-    const identified = identify(admission, request, { otherwise: checkout?.channelId })
+    const identified = identify(admission, request, await meantBy(ofShoppers, request, id))
     if (!('caller' in identified)) return identified
+    const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, identified.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, identified.caller.entityId)
     const admitted = admit(admission, request, { ...identified, ndc: id }, channel, admission.checks.checkoutUpdate)
@@ -59,12 +70,12 @@ export const postCheckoutUpdate =
   }
 
 export const removeCheckout =
-  (admission: Admission): RequestFunction =>
+  (admission: Admission, ofShoppers: Admission): RequestFunction =>
   async (request, { id = '' }) => {
     const { parts } = admission
-    const checkout = await openCheckout(parts, id)
-    const admitted = admitRead(admission, request, admission.checks.read, 'pay', checkout?.channelId)
+    const admitted = admitRead(admission, request, admission.checks.read, 'pay', await meantBy(ofShoppers, request, id))
     if (!('caller' in admitted)) return admitted
+    const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, admitted.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, admitted.caller.entityId)
     const refused = await deleteCheckout(parts, checkout)
@@ -80,17 +91,22 @@ export const getCheckout =
     const isNamed = form === 'tooManyParameters' || hasCredentials(request, form)
     const admission = isNamed ? ofMerchants : ofShoppers
     const { parts } = admission
-    const checkout = await openCheckout(parts, id)
-    const channel = channelOfCheckout(parts, checkout)
-    const open = channel?.settings.statusReadsWithoutCredentials && !isNamed
-    const admitted = open ? undefined : admitRead(admission, request, admission.checks.read, 'read', checkout?.channelId)
+    if (!isNamed && !isWithinNetwork(admission.underWay, request))
+      return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
+    const opened = isNamed ? undefined : await openCheckout(parts, id)
+    const isOpen = channelOfCheckout(parts, opened)?.settings.statusReadsWithoutCredentials
+    const meant = isNamed ? await meantBy(ofShoppers, request, id) : { form, otherwise: opened?.channelId }
+    const admitted = isOpen ? undefined : admitRead(admission, request, admission.checks.read, 'read', meant)
     if (admitted && !('caller' in admitted)) return admitted
+    const checkout = opened ?? (await openCheckout(parts, id))
+    const channel = channelOfCheckout(parts, checkout)
     const entityId = admitted?.caller.entityId ?? channel?.id
     if (!checkout || !channel || (admitted && !channelFor(parts, checkout, admitted.caller, 'read')))
       return gone(parts, request, entityId)
     // Whoever has seen the id may read where that alone opens it: he uses up nobody else's readings.
     const reader = admitted ? 'its merchant' : networkOf(request.address)
-    const wait = admission.reads(`${id} ${reader}`, channel.settings.statusReadsPerMinute, parts.clock.real())
+    const { statusReadsPerMinute } = channel.settings
+    const wait = admission.reads(channel.merchantId, `${id} ${reader}`, statusReadsPerMinute, parts.clock.real())
     if (wait > 0)
       return resultAnswer(parts, request, 429, 'tooManyReads', {
         entityId,

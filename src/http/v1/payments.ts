@@ -73,7 +73,7 @@ export const getPayment =
     if (!('caller' in admitted)) return admitted
     const { entityId, merchantId, entity, token } = admitted.caller
     const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
-    const wait = admission.reads(`${merchantId} ${id}`, perMinute, admission.parts.clock.real())
+    const wait = admission.reads(merchantId, id, perMinute, admission.parts.clock.real())
     if (wait > 0)
       return resultAnswer(admission.parts, request, 429, 'tooManyReads', {
         entityId,

@@ -2,6 +2,9 @@
 // many of it may be under way at a time.
 
 import type { ResultName } from '../../contract/results/results.ts'
+import { type MerchantSettings, merchantSettings } from '../../merchants/settings.ts'
+import { turnedOutToBe } from '../../platform/database/fairPool.ts'
+import { read } from '../../platform/schema.ts'
 import { resultAnswer } from '../answer.ts'
 import { type Authenticate, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
@@ -22,6 +25,9 @@ export function limitRates(): Rates {
   }
 }
 
+/** A division has no settings for this: of its tokens as many are under way as of any. */
+const standard: Pick<MerchantSettings, 'requestsPerMinute' | 'requestsAtOnce'> = read(merchantSettings, {}, '')
+
 /** Callers within the rate of their token; others are told when to come again. */
 export function withinRate(parts: HttpParts, authenticate: Authenticate): Authenticate {
   const rates = limitRates()
@@ -30,8 +36,8 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const caller = authenticate(request, form, action, otherwise)
     if (!isCaller(caller)) return caller
     const { token, merchantId, entityId } = caller
-    // A division has no limits of its own.
-    const { requestsPerMinute = 0, requestsAtOnce = 0 } = parts.directory.merchant(merchantId)?.settings ?? {}
+    turnedOutToBe(merchantId)
+    const { requestsPerMinute, requestsAtOnce } = parts.directory.merchant(merchantId)?.settings ?? standard
     const key = `${token.id} ${merchantId}`
     const refuse = (name: ResultName, seconds: number) =>
       resultAnswer(parts, request, 429, name, { entityId, tokenId: token.id, headers: { 'Retry-After': String(seconds) } })

@@ -12,6 +12,7 @@ import { isForeign } from '../../http/host.ts'
 import { type MultipartForm, readMultipart, type UploadedFile } from '../../http/multipart.ts'
 import type { PathValues, Route } from '../../http/router.ts'
 import { turnsOfOwners } from '../../merchants/turns.ts'
+import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { lagSeconds, ReportingAway, toldLagSeconds } from '../../platform/database/reporting.ts'
 import { browserDays } from '../../staff/browsers.ts'
 import type { StaffAction } from '../../staff/permissions.ts'
@@ -80,8 +81,9 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
     if (session !== '' && !mayBegin(parts, request, `session ${session}`)) return { answer: tooManyAtOnce(request.language) }
     const signedIn = await signedInOf(parts, request, route.live !== true)
     if (!signedIn) return signInFirst(request)
-    if (!mayBegin(parts, request, `person ${signedIn.staffId ?? signedIn.sessionId}`))
-      return { answer: tooManyAtOnce(request.language), signedIn }
+    const person = `person ${signedIn.staffId ?? signedIn.sessionId}`
+    turnedOutToBe(person)
+    if (!mayBegin(parts, request, person)) return { answer: tooManyAtOnce(request.language), signedIn }
     const page = (status: number, title: string, text: string): Framed => ({
       answer: { status, title, body: html`<p>${text}</p>` },
       signedIn,

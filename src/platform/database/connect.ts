@@ -31,7 +31,7 @@ export const sizes = {
   pages: { max: 4, statementSeconds: 30 },
   /** Attempts to sign in to the back office: strangers can send many, and keep only each other waiting. */
   signIns: { max: 2, statementSeconds: 5 },
-  /** Pages of the back office: those who look at many keep only each other waiting. */
+  /** Pages of the back office: those who look at many, and strangers who ask whose a session is, keep only each other waiting. */
   office: { max: 3, statementSeconds: 30 },
   /** Transactions of the back office: most end in the audit, for whose one end they stand in a row with these connections, and with no others. */
   officeWrites: { max: 2, statementSeconds: 30 },
@@ -313,6 +313,12 @@ export async function readTold(db: Connection): Promise<string[]> {
   return rows.map(({ told }) => told)
 }
 
+/** The same database for what merchants ask for: of one, however much it is, nobody waits for more than a few statements. */
+export const forMerchants = (database: Database, clock: Clock): Database => ({
+  ...database,
+  work: fairPool(database.work, clock, connectMilliseconds / 1000, sizes.work.max),
+})
+
 /** The same database for what shoppers' browsers ask for. */
 export const forShoppers = (database: Database, clock: Clock): Database => ({
   ...database,
@@ -320,15 +326,14 @@ export const forShoppers = (database: Database, clock: Clock): Database => ({
 })
 const pageSeconds = 30
 
-/** The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. */
-export const forOffice = (database: Database): Database => ({
-  ...database,
-  work: {
-    // biome-ignore lint/suspicious/noExplicitAny: the many ways in which a pool is asked, passed on as they come
-    query: (...asked: any[]) => database.office.query(...(asked as [string])),
-    connect: () => database.officeWrites.connect(),
-  } as unknown as pg.Pool,
-})
+/**
+ * The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. Whose a session or a link is, a
+ * stranger can ask as well.
+ */
+export const forOffice = (database: Database, clock: Clock): Database => {
+  const { query } = fairPool(database.office, clock, connectMilliseconds / 1000, sizes.office.max)
+  return { ...database, work: { query, connect: () => database.officeWrites.connect() } as unknown as pg.Pool }
+}
 
 /** The names of the pools in which no statement is answered soon; none = the database can be used. */
 export async function unreachable(database: Database, clock: Clock, milliseconds: number): Promise<string[]> {

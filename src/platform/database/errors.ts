@@ -16,6 +16,10 @@ const noRoom: ReadonlySet<string> = new Set(['53100', '53200', '58030'])
 const lostMessages =
   /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|no server takes writes|The database cannot be used)/
 
+/** So many ask at once that no connection came free in time: callers cause it at will. A server to which none can be opened says something else. */
+export const isCrowd = (error: unknown): error is Error =>
+  error instanceof NoTurn || (error instanceof Error && error.message === 'timeout exceeded when trying to connect')
+
 /** The server ended the statement at its time limit. */
 export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014'
 

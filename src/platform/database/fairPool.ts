@@ -1,14 +1,21 @@
-// A pool for whoever comes by himself: a crowd of one network waits for everybody else, and all others come in their order.
+// A pool in which a crowd waits for everybody else, and all others come in their order: of one network, as long as nobody knows who asks; then of one merchant, or of one of the
+// staff.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
 import { leastFirst, type UseCount } from './turns.ts'
 
-const asking = new AsyncLocalStorage<string>()
+const asking = new AsyncLocalStorage<{ whom: string }>()
 
-/** All that the work asks of such a pool is asked for them. */
-export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run(whom, work)
+/** All that the work asks of such a pool is asked for them, until it has turned out who they are. */
+export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run({ whom }, work)
+
+/** It has turned out for whom the present work is done. */
+export function turnedOutToBe(whom: string): void {
+  const asked = asking.getStore()
+  if (asked) asked.whom = whom
+}
 
 /**
  * A shopper's payment takes some forty statements, with all its pages, a few at a time; and some shoppers share an address. How long a statement takes says more of
@@ -16,10 +23,27 @@ export const askedBy = <Value>(whom: string, work: () => Value): Value => asking
  */
 const byStatement: UseCount = { cost: () => 1, floor: 256, abreast: 8 }
 
+/** Who waits for a turn, by the pool that it is for. */
+const waiting = new WeakMap<pg.Pool, number>()
+export const waitingFor = (pool: pg.Pool): number => pool.waitingCount + (waiting.get(pool) ?? 0)
+
 /** `most` of its connections at a time, each statement and each transaction in its turn. */
 export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, most: number): pg.Pool {
   const turns = leastFirst(clock, patienceSeconds, most, byStatement)
-  const inTurn = <Value>(work: () => Promise<Value>) => turns(asking.getStore() ?? '', work)
+  const count = (more: number) => waiting.set(pool, (waiting.get(pool) ?? 0) + more)
+  const inTurn = <Value>(work: () => Promise<Value>) => {
+    let waits = true
+    const goOn = () => {
+      if (waits) count(-1)
+      waits = false
+    }
+    count(1)
+    const begin = () => {
+      goOn()
+      return work()
+    }
+    return turns(asking.getStore()?.whom ?? '', begin).finally(goOn)
+  }
   const connect = () =>
     new Promise<pg.PoolClient>((given, refused) => {
       const untilReleased = async () => {

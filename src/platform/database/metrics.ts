@@ -3,6 +3,7 @@
 import { distribution, type Figure, type FigureValue, gauge, type Measure } from '../metrics.ts'
 import { type Database, type PoolName, poolNames } from './connect.ts'
 import { pieceNumber } from './embedded/walArchive.ts'
+import { waitingFor } from './fairPool.ts'
 import { type BatchCount, batchMax } from './groupCommit.ts'
 
 type PoolNumbers = { readonly size: number; readonly idle: number; readonly waiting: number; readonly most: number }
@@ -31,8 +32,8 @@ export function figuresOfPools(database: Database): Figure[] {
 }
 
 function numbersOf(database: Database, name: PoolName): PoolNumbers {
-  const { totalCount: size, idleCount: idle, waitingCount: waiting, options } = database[name]
-  return { size, idle, waiting, most: options.max ?? 0 }
+  const { totalCount: size, idleCount: idle, options } = database[name]
+  return { size, idle, waiting: waitingFor(database[name]), most: options.max ?? 0 }
 }
 
 /** Powers of two: every second size of the statements. */
