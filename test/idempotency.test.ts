@@ -112,6 +112,36 @@ describe('an order whose rules change', () => {
     await ruled(one)
   })
 
+  it('is told to come again when the twin that had its key loses it in this moment', async () => {
+    await gateway.pool.query('update entities set settings = $2 where id = $1', [
+      merchant,
+      JSON.stringify({ channelDispatching: [{ channel: other, currencies: ['EUR'] }] }),
+    ])
+    const client = await gateway.another()
+    // It has the merchant's first, and then waits for the channel's.
+    const key = Array.from({ length: 100 }, (_, at) => `gone-${at}`).find(key => hash(merchant, key).compare(hash(one, key)) < 0)!
+    const db = await gateway.pool.connect()
+    await db.query('begin')
+    await db.query(
+      `insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at) values ($1, $2, '\\x00', $1, now())`,
+      [merchant, hash(one, key)],
+    )
+    const loses = pay(key)
+    await untilWaiting(gateway.pool, 'idempotency_keys')
+    const late = pay(key, {}, ofMerchant, client)
+    await untilWaiting(gateway.pool, 'idempotency_keys', 2)
+    await db.query('commit')
+    db.release()
+    is(await loses, reused)
+    // It found the key taken, and nobody who has it: whatever came first, it is no failure of ours, and a repetition is paid.
+    const { status, headers } = await late
+    assert.ok(status === 200 || (status === 503 && headers.get('retry-after') !== null), String(status))
+    is(await pay(key, {}, ofMerchant, client), approved)
+    assert.equal(await paid(key), 1)
+    await client.stop()
+    await ruled(one)
+  })
+
   it('of which none fits any more, still gets the answer of the first', async () => {
     const [first, details] = [
       await pay('gone'),

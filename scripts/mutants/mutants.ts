@@ -1001,6 +1001,8 @@ export const mutants: readonly Mutant[] = [
     find: "process.once('exit', () => rmSync(", instead: "process.once('beforeExit', () => rmSync(" },
   { name: 'start: node_modules is not marked', file: 'src/start/main.ts', tests: ['process'],
     find: '  markRunning()\n', instead: '' },
+  { name: 'idempotency: a twin that gave way is a failure of ours', file: 'src/payments/idempotency.ts', tests: ['idempotency'],
+    find: 'class TwinGone extends WriteTimeout', instead: 'class TwinGone extends Error' },
   { name: 'idempotency: a path with percents is another', file: 'src/payments/idempotency.ts', tests: ['idempotency'],
     find: 'const place = plainPath(path)', instead: 'const place = path' },
   { name: 'capture at once: the preauthorization alone is a success', file: 'src/payments/read/concluded.ts', tests: ['captureAtOnce'],

@@ -5,6 +5,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
+import { WriteTimeout } from '../platform/database/errors.ts'
 import { hasDue } from '../platform/due/store.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { type PaymentResponse, pendingRecord } from './execute.ts'
@@ -60,6 +61,13 @@ export const keyReused: Refusal = {
   parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
 }
 
+/** Who had the key in this moment has lost it to another, and so did we: nothing is stored, and whoever sends it again finds out. */
+class TwinGone extends WriteTimeout {
+  constructor() {
+    super('the twin of the request gave way to another')
+  }
+}
+
 /** Whose a key is. */
 export const ownerOf = ({ database }: PaymentParts, merchantId: string, key: RequestKey): Promise<KeyOwner | undefined> =>
   findKeyOwner(database.work, merchantId, key)
@@ -87,7 +95,7 @@ export async function storeOnce(
   })
   if (isOurs) return id
   const owner = await ownerOf(parts, ownerId, key!)
-  if (!owner) throw new Error('an idempotency key was taken and is gone')
+  if (!owner) throw new TwinGone()
   return isTwin(owner, key!) ? owner.subjectId : keyReused
 }
 
@@ -108,7 +116,7 @@ export async function awaitTwin(
   key: RequestKey,
 ): Promise<PaymentResponse | Refusal | 'ours'> {
   const owner = await ownerOf(parts, merchantId, key)
-  if (!owner) throw new Error('an idempotency key was taken and is gone')
+  if (!owner) throw new TwinGone()
   if (owner.paid && owner.subjectId === id) return 'ours'
   // One that is not stored was refused for another's key on its channel.
   if (!owner.paid || !isTwin(owner, key)) return keyReused
