@@ -1037,7 +1037,7 @@ export const mutants: readonly Mutant[] = [
     find: '    noteRefusal(parts, request, made)\n    socket.end(', instead: '    socket.end(' },
   { name: 'http: a turn has no end', file: 'src/http/turns.ts', tests: ['crowds'],
     find: 'const circles = [...networks, everybody]', instead: 'const circles = [...networks]' },
-  { name: 'pages: who came first has the connections', file: 'src/platform/database/fairPool.ts', tests: ['databaseFaults'],
+  { name: 'pages: who came first has the connections', file: 'src/platform/database/fairPool.ts', tests: ['crowds'],
     find: "asking.getStore()?.whom ?? ''", instead: "''" },
   { name: 'pages: a transaction keeps its turn for ever', file: 'src/platform/database/fairPool.ts', tests: ['databaseFaults'],
     find: '            released()\n', instead: '' },
