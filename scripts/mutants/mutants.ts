@@ -1536,7 +1536,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'way back: everybody is led where a shopper said', file: 'src/pages/shopper/redirect.ts', tests: ['checkouts'],
     find: 'if (!isOpen && !comesAtOnce(', instead: 'if (!isOpen && comesAtOnce(' },
   { name: 'way back: all who come at the same moment are the first', file: 'src/payments/redirects/store.ts', tests: ['checkouts'],
-    find: ' and (session_hash is null or not $4)', instead: ' and (session_hash is null or $4 is not null)' },
+    find: ' and (session_hash is null or not $4)', instead: ' and (session_hash is null or $4::boolean is not null)' },
   { name: 'way back: who was not the first is led there all the same', file: 'src/payments/redirects/store.ts', tests: ['checkouts'],
     find: 'return rowCount === 1\n}', instead: 'return rowCount !== null\n}' },
   { name: 'way back: nobody begins anew', file: 'src/pages/shopper/redirect.ts', tests: ['checkouts', 'redirects'],
