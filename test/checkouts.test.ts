@@ -257,6 +257,27 @@ describe('a shop that only the shopper names', () => {
     assert.equal((await makeShopper().open(url)).location, atShop)
     await strange(url)
   })
+  it('is told to one alone of those who come at the same moment, and again to the browser that it is', async () => {
+    for (const isSaid of [false, true]) {
+      const { id, url, atShop } = await decoupled()
+      if (isSaid) await saidByIssuer(id)
+      const shoppers = Array.from({ length: 4 }, () => makeShopper())
+      // Nobody has written yet when the last one has read.
+      const lock = await gateway.pool.connect()
+      await lock.query('begin')
+      await lock.query('select from redirects for update')
+      const opened = shoppers.map(shopper => shopper.open(url))
+      await untilWaiting(gateway.pool, 'update redirects', shoppers.length)
+      await lock.query('commit')
+      lock.release()
+      const first = (await Promise.all(opened)).map(({ location }) => location === atShop)
+      assert.equal(first.filter(is => is).length, 1)
+      for (const [at, shopper] of shoppers.entries()) {
+        const again = await shopper.open(url)
+        assert.deepEqual([again.status, again.location], first[at] ? [303, atShop] : [403, undefined])
+      }
+    }
+  })
   it('is told to nobody who comes later than at once: not what was paid, nor while that is waited for', async () => {
     const { id, url } = await decoupled()
     await gateway.advance('120s')

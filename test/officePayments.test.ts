@@ -18,7 +18,7 @@ import { growChain } from './support/chains.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { decode } from './support/entities.ts'
-import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { type Clerk, signedIn } from './support/office.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { boleto } from './support/slips.ts'
@@ -210,18 +210,26 @@ describe('a file to take away', () => {
       assert.equal((await told()).rowCount, before + 1, path)
     }
   })
-  it('is taken by no link of another site, and no row tells that it was', async () => {
+  it('is taken by no link of another site or of a page for shoppers, and no row tells that it was', async () => {
     const told = async () =>
       (await gateway.pool.query(`select 1 from audit where action in ('paymentsExported', 'reportTaken')`)).rowCount
     const navigates = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
     for (const path of ['/office/payments.csv?q=evil', `/office/reports/${sandbox.merchantId}/file`]) {
       for (const site of ['cross-site', 'same-site', 'what-comes-later']) {
         const before = await told()
-        const { status, headers, text } = await finance.ask(path, { ...navigates, 'Sec-Fetch-Site': site })
+        const named = { 'Sec-Fetch-Site': site, Referer: 'https://evil.example/office/payments' }
+        const { status, headers, text } = await finance.ask(path, { ...navigates, ...named })
         assert.deepEqual([status, headers.get('content-disposition'), await told()], [403, null, before], `${path} ${site}`)
         assert.match(text, /This came from another site/)
       }
-      for (const own of [{ 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }, {}]) {
+      // Our pages for shoppers have the same origin, and lead wherever a shop says.
+      for (const page of [undefined, '/', '/r/x', '/officer', '/pay/office/payments']) {
+        const before = await told()
+        const headers = { ...navigates, 'Sec-Fetch-Site': 'same-origin', ...(page && { Referer: gateway.baseUrl + page }) }
+        assert.deepEqual([(await finance.ask(path, headers)).status, await told()], [403, before], `${path} ${page}`)
+      }
+      const ours = (page: string) => ({ 'Sec-Fetch-Site': 'same-origin', Referer: gateway.baseUrl + page })
+      for (const own of [ours('/office'), ours('/office?q=1'), ours('/office/payments?q=1'), { 'Sec-Fetch-Site': 'none' }, {}]) {
         const before = (await told())!
         const { status, headers } = await finance.ask(path, own)
         assert.deepEqual([status, await told()], [200, before + 1], JSON.stringify(own))
@@ -611,12 +619,17 @@ describe('money is given back', () => {
     assert.deepEqual(JSON.parse(rows[0].details), { type: 'RF', amount: '10.00', currency: 'EUR', reason: 'shoes came back' })
   })
 
-  it('is said to be done by no link of another site, nor of a mail', async () => {
+  it('is said to be done by no link of another site, of a mail, to our door or on a page of ours for shoppers', async () => {
     for (const done of ['refund&amount=92.00', 'capture', 'replay', 'transfer']) {
       const saysSo = async (headers: Record<string, string>) =>
         (await finance.ask(`${pageOf()}?done=${done}`, headers)).text.includes('class="message')
       for (const site of ['cross-site', 'same-site', 'none']) assert.equal(await saysSo({ 'Sec-Fetch-Site': site }), false, site)
-      for (const ours of [{ 'Sec-Fetch-Site': 'same-origin' }, {}]) assert.ok(await saysSo(ours), done)
+      const from = (page: string) => ({ 'Sec-Fetch-Site': 'same-origin', Referer: gateway.baseUrl + page })
+      const doors = [`/office/sign-in?to=${encodeURIComponent(pageOf())}`, '/office/prove', '/office', '/r/x']
+      for (const headers of [{ 'Sec-Fetch-Site': 'same-origin' }, ...doors.map(from)])
+        assert.equal(await saysSo(headers), false, JSON.stringify(headers))
+      for (const ours of [from(pageOf()), from(`${pageOf()}?done=capture`), from(`${pageOf()}/refund`), {}])
+        assert.ok(await saysSo(ours), done)
     }
   })
 
@@ -853,6 +866,61 @@ describe('in a browser', () => {
     await page.getByRole('status').waitFor()
     assert.match(await page.getByRole('status').innerText(), /Done: refund 7\.31/)
     assert.deepEqual(await followers(paid), [{ type: 'RF', amount: 731 }])
+    await context.close()
+  })
+
+  it('a file is taken and a deed told of where a page of the office leads there, and where a page for shoppers does nothing is done', async () => {
+    const context = await browser.newContext({ locale: 'en-GB', bypassCSP: true })
+    page = await context.newPage()
+    page.setDefaultTimeout(60_000)
+    await context.addCookies([...finance.cookies].map(([name, value]) => ({ name, value, url: gateway.baseUrl })))
+    const told = async () => (await gateway.pool.query(`select 1 from audit where action = 'paymentsExported'`)).rowCount!
+    const before = await told()
+    await page.goto(`${gateway.baseUrl}/office/payments`)
+    const taken = page.waitForEvent('download')
+    await page.locator('a[href^="/office/payments.csv"]').click()
+    assert.equal((await taken).suggestedFilename(), 'payments.csv')
+    assert.equal(await told(), before + 1)
+
+    const leave = async (shopperResultUrl: string, fields: Fields) =>
+      (
+        await gateway.post('/v1/payments', {
+          entityId: sandbox.entityId,
+          paymentType: 'DB',
+          amount: '1.00',
+          currency: 'EUR',
+          shopperResultUrl,
+          ...fields,
+        })
+      ).body.redirect.url as string
+    const frictionless = {
+      ...visa,
+      'card.number': '4200000000000026',
+      'customParameters[3DS2_enrolled]': 'true',
+      'customParameters[3DS2_flow]': 'frictionless',
+    }
+    await page.goto(await leave(`${gateway.baseUrl}/office/payments.csv`, frictionless))
+    await page.waitForURL(/payments\.csv/)
+    assert.match(await page.locator('main').innerText(), /This came from another site/)
+    assert.equal(await told(), before + 1)
+
+    const said = `${gateway.baseUrl}${pageOf()}?done=refund&amount=92.00`
+    const url = await leave(said, { paymentBrand: 'PAYPAL' })
+    await page.goto(url.replace('/r/', '/r/return/'))
+    await page.locator('a.button').click()
+    await page.waitForURL(/done=refund/)
+    assert.equal(await page.locator('main .message').count(), 0)
+
+    // Whatever such a page might send: its forms have no origin to show.
+    await page.goto(`${gateway.baseUrl}/r/nowhere`)
+    await page.evaluate(`document.body.innerHTML = '<form method="post" action="/office/sign-out"><button>on</button></form>'`)
+    const sent = page.waitForRequest(/sign-out/)
+    await page.locator('button').click()
+    const headers = await (await sent).allHeaders()
+    assert.deepEqual([headers['sec-fetch-site'], headers.origin], ['same-origin', 'null'])
+    await page.waitForURL(/sign-out/)
+    assert.match(await page.locator('main').innerText(), /This came from another site/)
+    assert.equal((await finance.ask('/office/payments')).status, 200)
     await context.close()
   })
 })

@@ -123,7 +123,11 @@ test('what strangers send is not even read', async () => {
     },
   })
   const place = { method: 'POST', path: '/x', action: 'own', takesFiles: true, answer: () => goTo('/office') } as const
-  const headers = { 'sec-fetch-site': 'same-origin', 'content-type': 'multipart/form-data; boundary=x' }
+  const headers = {
+    'sec-fetch-site': 'same-origin',
+    origin: 'https://pay.example',
+    'content-type': 'multipart/form-data; boundary=x',
+  }
   const body = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n4200000000000000\r\n--x--\r\n'
   const request = {
     method: 'POST',

@@ -170,7 +170,7 @@ it('simulators send nobody away from the gateway, under whichever of its address
     return (await fetch(`${gateway.baseUrl}/simulators/acs/method`, { method: 'POST', body })).status
   }
   for (const [, base] of ways) assert.equal(await sent(`${base()}/r/methodDone/x`), 200)
-  for (const url of ['https://evil.example/', 'http://localhost.evil.example/', 'http://192.0.2.1/', 'nowhere'])
+  for (const url of ['https://evil.example/r/x', 'http://localhost.evil.example/r/x', 'http://192.0.2.1/r/x', 'nowhere'])
     assert.equal(await sent(url), 404, url)
 })
 

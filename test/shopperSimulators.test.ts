@@ -17,7 +17,7 @@ import {
 import type { Simulators } from '../src/sandbox/serve.ts'
 import { issuer } from '../src/sandbox/threeDSecure/issuer.ts'
 import { simulatorCredentials, walletSimulator } from '../src/sandbox/wallet/paypal.ts'
-import { type TestGateway, testGateway } from './support/gateway.ts'
+import { type Fields, type TestGateway, testGateway } from './support/gateway.ts'
 import { testSimulators } from './support/simulators.ts'
 
 let time = 0
@@ -29,7 +29,7 @@ const world: World = {
   wait: async () => {},
   post: async () => ({ status: 200, body: '' }),
   publicUrl: () => 'https://pay.example/simulators',
-  isHome: (address): address is string => address?.startsWith('https://pay.example/') === true,
+  isOfPayment: (address): address is string => address?.startsWith('https://pay.example/r/') === true,
 }
 const asked = (method: string, path: string, body: string, query = ''): PageRequest => ({
   method,
@@ -62,8 +62,8 @@ const order = (more: Record<string, string> = {}) => ({
   PAYMENTREQUEST_0_AMT: '92.00',
   PAYMENTREQUEST_0_CURRENCYCODE: 'EUR',
   PAYMENTREQUEST_0_PAYMENTACTION: 'Sale',
-  RETURNURL: 'https://pay.example/back',
-  CANCELURL: 'https://pay.example/cancel',
+  RETURNURL: 'https://pay.example/r/return/x',
+  CANCELURL: 'https://pay.example/r/cancel/x',
   ...more,
 })
 /** A checkout that a buyer has agreed to. */
@@ -74,7 +74,7 @@ async function agreed(buyer = 'verified') {
   return { TOKEN: TOKEN!, PAYERID: new URL(headers.Location!).searchParams.get('PayerID')! }
 }
 
-describe('the door of the bank', () => {
+describe('the doors of bank, wallet and issuer', () => {
   let gateway: TestGateway
   let simulators: Simulators
   before(async () => {
@@ -90,7 +90,61 @@ describe('the door of the bank', () => {
     const fields = { reference: 'r', amount: '92.00', currency: 'EUR', success_url: ours, abort_url: ours, ...more }
     return fetch(`${at}/bank/transfers`, { method: 'POST', body: new URLSearchParams(fields) })
   }
-  it('sends shoppers and notices only to addresses of the gateway, and outlives what is none', async () => {
+  it('lead browsers and notices only to what a payment has at the gateway, never to the office, the interface or another page', async () => {
+    const ask = async (url: string, body: string) => (await fetch(url, { method: 'POST', body })).text()
+    const wallet = async (more: object) => {
+      const pairs = { USER: user, PWD: password, SIGNATURE: signature, METHOD: 'SetExpressCheckout', ...order(more as Fields) }
+      return new URLSearchParams(await ask(`${simulators.url}/wallet/nvp`, new URLSearchParams(pairs).toString()))
+    }
+    /** Who is led there by each door: nobody is asked for a leave at that of the hidden frame. */
+    const led = async (address: string): Promise<boolean[]> => {
+      const ours = `${gateway.baseUrl}/r/return/a.b`
+      const data = Buffer.from(JSON.stringify({ threeDSMethodNotificationURL: address })).toString('base64url')
+      const method = new URLSearchParams({ threeDSMethodData: data })
+      const frame = await fetch(`${gateway.baseUrl}/simulators/acs/method`, { method: 'POST', body: method })
+      const directory = async (more: object) => {
+        const told = { ...areq, threeDSServerURL: ours, notificationURL: ours, ...more }
+        return JSON.parse(await ask(`${simulators.url}/ds`, JSON.stringify(told))).messageType === 'ARes'
+      }
+      return [
+        (await frame.text()).includes('<form'),
+        (await transfer({ success_url: address })).status === 201,
+        (await transfer({ abort_url: address })).status === 201,
+        (await transfer({ notification_url: address })).status === 201,
+        (await wallet({ RETURNURL: address, CANCELURL: ours })).get('ACK') === 'Success',
+        (await wallet({ RETURNURL: ours, CANCELURL: address })).get('ACK') === 'Success',
+        await directory({ notificationURL: address }),
+        await directory({ threeDSServerURL: address }),
+      ]
+    }
+    for (const home of [gateway.baseUrl, gateway.baseUrl.replace('127.0.0.1', 'localhost')]) {
+      for (const path of ['', 'return/', 'cancel/', 'methodDone/', 'notice/'])
+        assert.deepEqual(await led(`${home}/r/${path}a.b`), Array(8).fill(true), home + path)
+      for (const path of [
+        '',
+        '/office/sign-out',
+        '/office/console/clock',
+        '/v1/payments',
+        '/sandbox/clock',
+        '/pay/x',
+        '/slips/x',
+      ])
+        assert.deepEqual(await led(home + path), Array(8).fill(false), home + path)
+      for (const path of [
+        '/r',
+        '/risk/x',
+        '/r/../office/x',
+        '/r/%2e%2e/office/x',
+        '/r/x/..\\../office/x',
+        '//r/x',
+        '/office/r/x',
+      ])
+        assert.deepEqual(await led(home + path), Array(8).fill(false), home + path)
+    }
+    for (const elsewhere of ['https://evil.example/r/x', '/r/x', 'r/x'])
+      assert.deepEqual(await led(elsewhere), Array(8).fill(false), elsewhere)
+  })
+  it('send shoppers and notices only to addresses of the gateway, and outlive what is none', async () => {
     for (const more of [
       { notification_url: 'nonsense' },
       { notification_url: 'https://evil.example/' },
@@ -112,7 +166,7 @@ describe('the door of the bank', () => {
     assert.equal((await transfer({ notification_url: `${gateway.baseUrl}/r/notice/a.b` })).status, 201)
     assert.equal((await gateway.pay()).status, 200)
   })
-  it('makes a refund that is asked for twice once', async () => {
+  it('make a refund that is asked for twice once', async () => {
     const { transaction_id: id, payment_url } = (await (await transfer({})).json()) as Record<string, string>
     await fetch(`${payment_url}&auto=approve`, { redirect: 'manual' })
     const refund = async (reference: string) => {
@@ -187,7 +241,7 @@ describe('what is kept', () => {
   it('is of a transfer what is read of it, each up to a length', async () => {
     const door = bank(world)
     const begin = async (more: Record<string, string>) => {
-      const back = 'https://pay.example/back'
+      const back = 'https://pay.example/r/return/x'
       const form = new URLSearchParams({
         reference: 'r',
         amount: '9.00',

@@ -182,7 +182,11 @@ describe('a gateway', () => {
   after(() => gateway.stop())
 
   const wrong = (name: string) => ({ name, password: 'not the password', code: '000000' })
-  const from = (address: string) => ({ 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': address })
+  const from = (address: string) => ({
+    'Sec-Fetch-Site': 'same-origin',
+    Origin: 'https://office.example',
+    'X-Forwarded-For': address,
+  })
   const tries = (address: string, name: string) => visitor(gateway).post('/office/sign-in', wrong(name), from(address))
   const counted = async (like: string) =>
     (

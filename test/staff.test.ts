@@ -419,12 +419,18 @@ describe('a page of another site', () => {
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site', Origin: gateway.baseUrl },
       { 'Sec-Fetch-Site': 'none' },
+      // As our pages for shoppers send a form: wherever a shop or another side says.
+      { 'Sec-Fetch-Site': 'same-origin', Origin: 'null' },
+      { 'Sec-Fetch-Site': 'same-origin' },
       { Origin: 'https://evil.example' },
       { Origin: 'null' },
       {},
     ])
       assert.equal((await clerk.post('/office/sign-out', {}, headers)).status, 403, JSON.stringify(headers))
     assert.equal((await clerk.ask('/office/account')).status, 200)
+    // Behind a proxy the office has another name than the gateway knows.
+    const named = { 'Sec-Fetch-Site': 'same-origin', Origin: 'https://office.example' }
+    assert.equal((await clerk.post('/office/language', {}, named)).status, 303)
     assert.equal((await clerk.post('/office/sign-out', {}, { Origin: gateway.baseUrl })).status, 303)
   })
 

@@ -27,8 +27,8 @@ export type World = {
   readonly post: (url: string, contentType: string, body: string) => Promise<{ readonly status: number; readonly body: string }>
   /** As browsers reach it: `https://gateway.example/simulators`. */
   readonly publicUrl: () => string
-  /** Whether an address lies at the gateway: simulators send shoppers and notices nowhere else. */
-  readonly isHome: (address: string | undefined) => address is string
+  /** Whether an address is one of a payment at the gateway: simulators send shoppers and notices nowhere else, for whoever asks them may be anybody's page. */
+  readonly isOfPayment: (address: string | undefined) => address is string
 }
 
 export function page(

@@ -34,12 +34,11 @@ export async function startSimulators(
     bytes: random.bytes,
     wait: milliseconds => new Promise(resolve => clock.after(milliseconds, resolve).unref()),
     publicUrl: simulatorPages,
-    isHome: (address): address is string => {
+    isOfPayment: (address): address is string => {
       const at = parseUrl(address ?? '')
+      if (!at?.pathname.startsWith('/r/')) return false
       const { names, followed } = home().hosts
-      return (
-        at !== null && (at.origin === new URL(simulatorPages()).origin || (followed === true && isOwnHost(at.hostname, names!)))
-      )
+      return at.origin === new URL(simulatorPages()).origin || (followed === true && isOwnHost(at.hostname, names!))
     },
     post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }

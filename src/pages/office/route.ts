@@ -209,15 +209,25 @@ function shown(
   return { status, body, cookies, headers: { ...officeHeaders(nonce), ...headers } }
 }
 
-/** Browsers say where a request comes from (Fetch Metadata); those that do not, or not without HTTPS, send an Origin with every POST. */
+/**
+ * Browsers say where a request comes from (Fetch Metadata); those that do not, or not without HTTPS, send an Origin with every POST. Our pages for shoppers are of
+ * the same origin, and lead wherever a shop or another side says: they have no referrer, and so no Origin but `null`.
+ */
 function isOurPage({ publicUrl }: OfficeParts, request: Request): boolean {
   const { origin, 'sec-fetch-site': site } = request.headers
-  if (site !== undefined) return site === 'same-origin'
-  return origin !== undefined && !isForeign(request, publicUrl())
+  if (origin === undefined || origin === 'null') return false
+  return site === undefined ? !isForeign(request, publicUrl()) : site === 'same-origin'
+}
+
+/** Does a page of the office lead here, `page` or one below it? Only these say by a Referer which they are. A browser that does not say where a link comes from is believed. */
+export function isLedBy({ headers }: Pick<Request, 'headers'>, page = '/office'): boolean {
+  const { referer, 'sec-fetch-site': site } = headers
+  if (site === undefined) return true
+  return site === 'same-origin' && `${parseUrl(referer ?? '')?.pathname}/`.startsWith(`${page}/`)
 }
 
 /** What is typed or bookmarked comes from `none`. A browser that says nothing sends its session with links, as to every page. */
-const isLinkOfOthers = ({ headers }: Request): boolean => !['same-origin', 'none', undefined].includes(headers['sec-fetch-site'])
+const isLinkOfOthers = (request: Request): boolean => request.headers['sec-fetch-site'] !== 'none' && !isLedBy(request)
 
 const isFile = (answer: OfficeAnswer): boolean => !('title' in answer) && answer.headers?.['Content-Disposition'] !== undefined
 

@@ -70,7 +70,7 @@ export const frameWords = wordsIn(
     forbiddenText: 'Your role, {role}, does not include this. An administrator can change it.',
     foreign: 'This came from another site',
     foreignText:
-      'The request did not come from a page of this back office, and nothing was done. Open the page here and try again.',
+      'The request did not come from a page of this back office, and nothing was done. Open the page here and try again. Where that does not help, your browser hides from which page it comes (Referer): allow it for this site.',
     signedOut: 'You are signed out',
     signedOutText: 'Sign in and try again. Nothing was done.',
     accessEnded: 'Your access has changed',
@@ -120,7 +120,8 @@ export const frameWords = wordsIn(
     forbidden: 'Fora do seu papel',
     forbiddenText: 'O seu papel, {role}, não inclui isto. Um administrador pode mudá-lo.',
     foreign: 'Isto veio de outro site',
-    foreignText: 'O pedido não veio de uma página desta retaguarda, e nada foi feito. Abra a página aqui e tente de novo.',
+    foreignText:
+      'O pedido não veio de uma página desta retaguarda, e nada foi feito. Abra a página aqui e tente de novo. Se não adiantar, o seu navegador esconde de que página vem (Referer): permita isso para este site.',
     signedOut: 'Você saiu',
     signedOutText: 'Entre e tente de novo. Nada foi feito.',
     accessEnded: 'O seu acesso mudou',

@@ -277,19 +277,27 @@ const page = (parts: PageParts) =>
     }
     // Nobody begins anew what only leads to the shop: who comes at once, before anybody, is the one who paid.
     const isUnderWay = state.kind === 'step' && state.held.hop.kind !== 'shop'
-    if (!isUnderWay && !comesAtOnce(parts, found, state.payment) && wayBack(parts, request, found, state.payment) === undefined)
+    const isOpen = isUnderWay || wayBack(parts, request, found, state.payment) !== undefined
+    if (!isOpen && !comesAtOnce(parts, found, state.payment))
       return redirected.sessionHash === null
         ? render(parts, 200, howItStands(about(parts, request, found, state.payment), state))
         : wrongSession(parts, request, found, state.payment)
-    const cookies = await session(parts, request, found)
+    const cookies = await session(parts, request, found, !isOpen)
+    if (!cookies) return wrongSession(parts, request, found, state.payment)
     return { ...(await goOn(parts, request, found, state)), cookies }
   })
 
-/** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
-async function session(parts: PageParts, request: Request, found: RedirectPayment): Promise<readonly string[]> {
+/** Whoever opens the page begins anew: the cookie is kept when it is the right one. `onlyFirst`: undefined for who is not the first. */
+async function session(
+  parts: PageParts,
+  request: Request,
+  found: RedirectPayment,
+  onlyFirst: boolean,
+): Promise<readonly string[] | undefined> {
   if (isSameSession(parts, request, found)) return []
   const value = parts.random.bytes(16).toString('base64url')
-  await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
+  const hash = hashOf(parts, 'session', value)
+  if (!(await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hash, onlyFirst))) return undefined
   const secure = isSecure(request)
   return [setCookie(cookieName(found.token, secure), value, { path: '/r', seconds: 7200, isSecure: secure })]
 }

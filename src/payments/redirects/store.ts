@@ -191,11 +191,17 @@ export async function findRedirect(
   return rows[0]
 }
 
-/** The browser that began last is the one that may come back. */
-export async function bindSession(db: Connection, merchantId: string, paymentId: string, sessionHash: Buffer): Promise<void> {
-  await db.query('update redirects set session_hash = $3 where merchant_id = $1 and payment_id = $2', [
-    merchantId,
-    paymentId,
-    sessionHash,
-  ])
+/** The browser that began last is the one that may come back. `onlyFirst`: where none has begun; of several that come at the same moment the one for whom this is true. */
+export async function bindSession(
+  db: Connection,
+  merchantId: string,
+  paymentId: string,
+  sessionHash: Buffer,
+  onlyFirst: boolean,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update redirects set session_hash = $3 where merchant_id = $1 and payment_id = $2 and (session_hash is null or not $4)',
+    [merchantId, paymentId, sessionHash, onlyFirst],
+  )
+  return rowCount === 1
 }

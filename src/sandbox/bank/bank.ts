@@ -182,14 +182,14 @@ ${hidden}
   }
 }
 
-/** The shopper and the notice go only where the gateway itself is. */
+/** The shopper and the notice go only to a payment at the gateway. */
 const needed = (world: World): Readonly<Partial<Record<FieldName, (value: string | undefined) => boolean>>> => ({
   reference: value => !!value,
   amount: value => /^\d{1,10}\.\d{2}$/.test(value ?? ''),
   currency: value => /^[A-Z]{3}$/.test(value ?? ''),
-  success_url: value => world.isHome(value),
-  abort_url: value => world.isHome(value),
-  notification_url: value => value === undefined || world.isHome(value),
+  success_url: value => world.isOfPayment(value),
+  abort_url: value => world.isOfPayment(value),
+  notification_url: value => value === undefined || world.isOfPayment(value),
 })
 
 /** Words of `?auto=` that are not the names of buttons. */

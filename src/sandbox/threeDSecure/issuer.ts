@@ -89,7 +89,7 @@ export function issuer(world: World): Simulator {
       ...wrongFields(message.messageType, message),
       ...['notificationURL', 'threeDSServerURL'].filter(name => {
         const address = message[name]
-        return typeof address === 'string' && !world.isHome(address)
+        return typeof address === 'string' && !world.isOfPayment(address)
       }),
     ]
     if (wrong.length > 0) return jsonPage(200, errorOf('203', wrong.join(','), message))
@@ -173,7 +173,7 @@ export function issuer(world: World): Simulator {
     const sent = new URLSearchParams(asked.body).get('threeDSMethodData') ?? ''
     const { threeDSServerTransID, threeDSMethodNotificationURL: url } =
       parseMessage(Buffer.from(sent, 'base64url').toString('utf8'), { ...messageBounds, parts: 100 }) ?? {}
-    if (typeof url !== 'string' || !world.isHome(url)) return ended(asked)
+    if (typeof url !== 'string' || !world.isOfPayment(url)) return ended(asked)
     const back = encodeMessage({ threeDSServerTransID })
     return page(asked, world, {
       title: '3-D Secure',

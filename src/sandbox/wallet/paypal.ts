@@ -110,7 +110,8 @@ export function walletSimulator(world: World): Simulator {
     SetExpressCheckout(pairs) {
       if (!isMoney(pairs.PAYMENTREQUEST_0_AMT)) return no('10004', 'The amount is not valid')
       if (!addsUp(pairs)) return no('10413', 'The totals of the cart item amounts do not match order amounts')
-      for (const name of ['RETURNURL', 'CANCELURL']) if (!world.isHome(pairs[name])) return no('10471', `${name} is not valid`)
+      for (const name of ['RETURNURL', 'CANCELURL'])
+        if (!world.isOfPayment(pairs[name])) return no('10471', `${name} is not valid`)
       const token = `EC-${id(17)}`
       const kept = orderNames.flatMap(name => (pairs[name] === undefined ? [] : [[name, pairs[name]] as const]))
       checkouts.set(token, { pairs: Object.fromEntries(kept), messages: new Map() })

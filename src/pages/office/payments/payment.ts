@@ -11,7 +11,7 @@ import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
 import { addressText, button, message, type TableCell, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
-import { goTo, nothingHere, type OfficeRequest, type OfficeRoute } from '../route.ts'
+import { goTo, isLedBy, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
 import { orderForms, orders } from './act.ts'
 import { paymentsLink } from './filter.ts'
@@ -26,7 +26,8 @@ export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
     method: 'GET',
     path: '/payments/{entity}/{id}',
     action: 'readPayments',
-    async answer({ values, language, headers }, signedIn, { entity = '', id = '' }) {
+    async answer(request, signedIn, { entity = '', id = '' }) {
+      const { values, language } = request
       const words = paymentWords(language)
       const story = await readStory(parts, entity, id)
       if (!story) {
@@ -37,7 +38,7 @@ export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
       return {
         title: `${story.payment.type} ${amountText(story.payment.amount)} ${story.payment.currency}`,
         style: listStyle + sequenceStyle + pageStyle,
-        body: html`${isFromOurPages(headers) && doneMessage(values, words)}
+        body: html`${isLedBy(request, `/office/payments/${entity}`) && doneMessage(values, words)}
 ${verdict(story.payment, words)}
 ${factsOf(parts, story, language)}
 <h2>${words.chain}</h2>${chainOf(parts, story, language)}
@@ -66,10 +67,7 @@ ${signedIn.may('readRequests') && requestsOf(story, language)}`,
   },
 ]
 
-/** A link that somebody sends, by mail too, says nothing of what was done here. A browser that does not tell where it comes from is believed. */
-const isFromOurPages = (headers: OfficeRequest['headers']): boolean =>
-  ['same-origin', undefined].includes(headers['sec-fetch-site'])
-
+/** Only forms on pages of payments lead to it: a link that somebody sends, by mail or to our door too, says nothing of what was done here. */
 function doneMessage(values: URLSearchParams, words: PaymentWords): Html | undefined {
   const done = values.get('done')
   if (done === 'replay') return message(words.replayed)
