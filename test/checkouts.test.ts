@@ -278,6 +278,21 @@ describe('a shop that only the shopper names', () => {
       }
     }
   })
+  it('is told to who loads the page again before it has come', async () => {
+    const { id, url, atShop } = await decoupled()
+    await saidByIssuer(id)
+    const lock = await gateway.pool.connect()
+    await lock.query('begin; lock table continuations in access exclusive mode')
+    const stop = new AbortController()
+    const broken = assert.rejects(fetch(url, { redirect: 'manual', signal: stop.signal }))
+    await untilWaiting(gateway.pool, 'continuations')
+    stop.abort()
+    await broken
+    await new Promise(resolve => setTimeout(resolve, 300)) // its connection is closed at this end, and soon at the other
+    await lock.query('rollback')
+    lock.release()
+    assert.equal((await makeShopper().open(url)).location, atShop)
+  })
   it('is told to nobody who comes later than at once: not what was paid, nor while that is waited for', async () => {
     const { id, url } = await decoupled()
     await gateway.advance('120s')

@@ -1001,6 +1001,8 @@ export const mutants: readonly Mutant[] = [
     find: "process.once('exit', () => rmSync(", instead: "process.once('beforeExit', () => rmSync(" },
   { name: 'start: node_modules is not marked', file: 'src/start/main.ts', tests: ['process'],
     find: '  markRunning()\n', instead: '' },
+  { name: 'way back: who has gone came first', file: 'src/pages/shopper/redirect.ts', tests: ['checkouts'],
+    find: '  if (onlyFirst && request.isGone()) return undefined\n', instead: '' },
   { name: 'idempotency: a twin that gave way is a failure of ours', file: 'src/payments/idempotency.ts', tests: ['idempotency'],
     find: 'class TwinGone extends WriteTimeout', instead: 'class TwinGone extends Error' },
   { name: 'idempotency: a path with percents is another', file: 'src/payments/idempotency.ts', tests: ['idempotency'],

@@ -295,6 +295,8 @@ async function session(
   onlyFirst: boolean,
 ): Promise<readonly string[] | undefined> {
   if (isSameSession(parts, request, found)) return []
+  // Who has loaded the page again would come after himself.
+  if (onlyFirst && request.isGone()) return undefined
   const value = parts.random.bytes(16).toString('base64url')
   const hash = hashOf(parts, 'session', value)
   if (!(await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hash, onlyFirst))) return undefined
