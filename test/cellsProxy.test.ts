@@ -388,10 +388,11 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         createConnection: () => net.connect({ port, host: '127.0.0.1', localAddress: `127.0.0.${2 + (at % 2)}` }),
       }),
     )
+    const paths = [`/pay/1.${entity}?held`, `/v1/paymentWidgets.js?checkoutId=1.${entity}&held`, `//pay/1.${entity}?held`]
     for (const session of sessions)
       for (let stream = 0; stream < 8; stream++)
         session
-          .request({ ':path': `/pay/1.${entity}?held` })
+          .request({ ':path': paths[stream % paths.length] })
           .on('error', () => {})
           .resume()
     const answers: Promise<Asked>[] = []

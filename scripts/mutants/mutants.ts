@@ -3078,6 +3078,8 @@ export const mutants: readonly Mutant[] = [
     find: 'use_backend Browsers_%[var(txn.desk)]', instead: 'use_backend %[var(txn.desk)]' },
   { name: 'cells: pages of shoppers take what merchants need', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'use_backend Browsers_%[var(txn.cell)]', instead: 'use_backend %[var(txn.cell)]' },
+  { name: 'cells: a script of a page takes what merchants need', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: 'if of_merchants { var(txn.cell) -m found }', instead: 'if !of_shoppers { var(txn.cell) -m found }' },
   { name: 'cells: a busy gateway is one that is down', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'fall 3 rise 1', instead: 'fall 3 rise 1 on-error fastinter observe layer4' },
   { name: 'cells: a body without a length is a small one', file: 'src/start/proxy.ts', tests: ['cellsProxy'],

@@ -114,8 +114,8 @@ ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},
 ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}
   ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
   use_backend Browsers_%[var(txn.desk)] if of_office
-  use_backend Browsers_%[var(txn.cell)] if of_shoppers { var(txn.cell) -m found }
-  use_backend %[var(txn.cell)] if { var(txn.cell) -m found }
+  use_backend %[var(txn.cell)] if of_merchants { var(txn.cell) -m found }
+  use_backend Browsers_%[var(txn.cell)] if { var(txn.cell) -m found }
   use_backend Every if !of_merchants !of_shoppers
   default_backend Nowhere # also where the map names a cell that this file does not have
 
