@@ -50,12 +50,12 @@ function isDay(text: string): boolean {
 export function* readReport(text: string): Steps<FileLine<ReportLine>[] | undefined> {
   const rows = rowsOf(text)
   if (!rows) return [{ at: 1, malformed: tooManyRows }]
-  const [heading = '', ...lines] = rows
-  const names = heading.split(',')
+  const names = (rows[0] ?? '').split(',')
   if (names.length !== Object.keys(columns).length || !Object.keys(columns).every(name => names.includes(name))) return undefined
   const read: FileLine<ReportLine>[] = []
-  for (const [index, line] of lines.entries()) {
-    if (line.trim() !== '') read.push({ at: index + 2, ...readLine(line, names) })
+  for (let at = 2; at <= rows.length; at++) {
+    const row = rows[at - 1]!
+    if (row.trim() !== '') read.push({ at, ...readLine(row, names) })
     yield
   }
   return read
