@@ -22,6 +22,8 @@ const folder = mkdtempSync(join(tmpdir(), 'tollgate-proxy-'))
 const [entity, other] = ['a', 'b'].map(sign => sign.repeat(32)) as [string, string]
 type Heard = { readonly cell: string; readonly url: string; readonly headers: http.IncomingHttpHeaders; readonly body: string }
 let heard: Heard[] = []
+/** What a gateway has not answered yet. */
+const held: http.ServerResponse[] = []
 const ears: http.Server[] = []
 const proxies: { kill(signal: 'SIGTERM'): unknown }[] = []
 let given: Cells
@@ -48,6 +50,11 @@ async function connect(
 }
 const closeAll = (sockets: readonly net.Socket[]) => {
   for (const socket of sockets) socket.destroy()
+}
+
+/** By then those who were refused have heard of it. */
+const answered = async (proxy: Pick<Proxy, 'port'>) => {
+  for (let turn = 0; turn < 5; turn++) assert.equal((await ask(proxy, '/v1/resultcodes')).status, 200)
 }
 
 type Asked = { readonly status: number; readonly text: string; readonly headers: http.IncomingHttpHeaders }
@@ -87,7 +94,8 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         request.on('data', chunk => (body += chunk))
         request.on('end', () => {
           if (request.url !== '/health/ready') heard.push({ cell: name, url: request.url!, headers: request.headers, body })
-          answer.end('heard')
+          if (request.url!.includes('held')) held.push(answer)
+          else answer.end('heard')
         })
       })
       ears.push(ear.listen(0, '127.0.0.1'))
@@ -274,8 +282,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
 
   it('gives a network fewer connections the fuller it is, so that a few networks do not keep all', async () => {
     const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
-    // The proxy answers it by itself, and keeps the connection for half a minute.
-    const asked = 'GET /v1/payments HTTP/1.1\r\nHost: x\r\n\r\n'
+    const asked = `GET /v1/payments?entityId=${entity}&held HTTP/1.1\r\nHost: x\r\n\r\n`
     const crowd: net.Socket[] = []
     const left = () => crowd.filter(({ destroyed }) => !destroyed).length
     const come = async (address: string, count: number) => {
@@ -284,22 +291,129 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         for (const socket of await Promise.all(opened)) if (socket) crowd.push(socket)
       }
     }
-    /** By then those who were refused have heard of it. */
-    const answered = async () => {
-      for (let turn = 0; turn < 5; turn++) assert.equal((await ask(crowded, '/v1/resultcodes')).status, 200)
-    }
     await come('127.0.0.2', 200)
-    await answered()
+    await answered(crowded)
     assert.ok(left() <= 180, `${left()}: half of all`)
     for (const address of ['127.0.0.3', '127.0.0.4']) await come(address, 200)
-    await answered()
+    await answered(crowded)
     assert.ok(left() >= 150 && left() <= 270, `${left()}: then forty each`)
     for (let net = 5; net < 10; net++) await come(`127.0.0.${net}`, 40)
-    await answered()
+    await answered(crowded)
     assert.ok(left() < 310, `${left()}: then ten each`)
     closeAll(crowd)
+    held.length = 0
     assert.doesNotMatch(proxyConfiguration(given, { bind: ':80', perNetwork: 0 }), /fe_conn/)
     assert.match(proxyConfiguration(given, { bind: ':80' }), /fe_conn gt 3072 \} \{ sc0_conn_cur\(Connections\) gt 128 \}/)
+  })
+
+  // The proxy answers it by itself.
+  const renewal = 'GET /v1/payments HTTP/1.1\r\nHost: x\r\n\r\n'
+  /** How many each address opens, one after the other: these take all 320 places of a proxy. */
+  const takers = { 2: 160, 3: 40, 4: 40, 5: 10, 6: 10, 7: 10, 8: 10, 9: 10, 10: 10, 11: 10, 12: 10 }
+  const isAnswered = (proxy: Proxy, from: string, within = 3000) =>
+    Promise.race([
+      ask(proxy, '/v1/resultcodes', { from }).then(({ status }) => status === 200),
+      new Promise<false>(resolve => setTimeout(resolve, within, false).unref()),
+    ])
+
+  it('keeps no place for whoever asks now and then while half of all are taken, and each connection else', async () => {
+    const [half, crowded] = await Promise.all([1, 2].map(() => proxyWith({ connections: 320, perNetwork: 200 })))
+    const crowd: Awaited<ReturnType<typeof connect>>[] = []
+    const left = () => crowd.filter(({ destroyed }) => !destroyed).length
+    for (let at = 0; at < 150; at++) crowd.push(await connect(half!, renewal, '127.0.0.2'))
+    for (let turn = 2; turn < 4; turn++) {
+      await eventually(
+        async () => crowd.every(({ told }) => told.split('HTTP/1.1 400').length === turn),
+        `all are answered: ${turn}`,
+      )
+      for (const socket of crowd) socket.write(renewal)
+    }
+    assert.equal(left(), 150)
+    closeAll(crowd.splice(0))
+
+    // Heads that are not whole: all are taken before anybody asks.
+    const come = async (net: string | number, count: number) => {
+      for (let at = 0; at < count; at++) crowd.push(await connect(crowded!, renewal.slice(0, -2), `127.0.0.${net}`))
+    }
+    for (const [net, count] of Object.entries(takers)) await come(net, count)
+    // The proxy takes them two at a time, not always as they came: it may have refused one of a larger network for a later one.
+    for (let net = 13; net < 30 && (await isAnswered(crowded!, '127.0.0.99', 1000)); net++) await come(net, 10)
+    for (const socket of crowd) socket.write('\r\n')
+    await eventually(async () => {
+      for (const socket of crowd) if (socket.writable) socket.write(renewal)
+      return isAnswered(crowded!, '127.0.0.100')
+    }, 'there is room')
+    assert.ok(left() <= 165, `${left()} of 320`)
+    assert.ok(crowd.filter(({ told }) => told.includes('HTTP/1.1 400')).length >= 300, 'each was answered')
+    closeAll(crowd)
+  })
+
+  it('keeps no place for it over HTTP/2 either, but the few that a network needs', async () => {
+    const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
+    const url = `http://127.0.0.1:${crowded.port}`
+    const crowd: { readonly from: string; readonly session: http2.ClientHttp2Session }[] = []
+    const askOn = (session: http2.ClientHttp2Session) =>
+      new Promise<number | undefined>(resolve => {
+        if (session.destroyed || session.closed) return resolve(undefined)
+        const stream = session.request({ ':path': '/v1/payments' })
+        stream.on('response', answer => stream.resume().on('end', () => resolve(answer[':status'])))
+        stream.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
+      })
+    const open = async (from: string) => {
+      const localAddress = `127.0.0.${from}`
+      const session = http2.connect(url, {
+        createConnection: () => net.connect({ port: crowded.port, host: '127.0.0.1', localAddress }),
+      })
+      session.on('error', () => {})
+      crowd.push({ from, session })
+      assert.equal(await askOn(session), 400)
+    }
+    for (const [net, count] of Object.entries(takers)) for (let at = 0; at < count; at++) await open(net)
+    assert.equal(await isAnswered(crowded, '127.0.0.99', 500), false)
+    const again = await Promise.all(crowd.map(async ({ from, session }) => ({ from, status: await askOn(session) })))
+    assert.ok(
+      again.every(({ from, status }) => Number(from) < 5 || status === 400),
+      'who has few connections keeps them',
+    )
+    const went = again.filter(({ status }) => status === undefined).length
+    assert.ok(went >= 75, `${went} went: a quarter of all is free`)
+    assert.equal(await isAnswered(crowded, '127.0.0.100'), true)
+    for (const { session } of crowd) session.destroy()
+  })
+
+  it('gives a gateway so many requests of browsers, of those that wait first one whose network has few, and of others all', async () => {
+    const { port } = await proxyWith()
+    const sessions = Array.from({ length: 130 }, (_, at) =>
+      http2.connect(`http://127.0.0.1:${port}`, {
+        createConnection: () => net.connect({ port, host: '127.0.0.1', localAddress: `127.0.0.${2 + (at % 2)}` }),
+      }),
+    )
+    const paths = [`/pay/1.${entity}?held`, `/v1/paymentWidgets.js?checkoutId=1.${entity}&held`, `//pay/1.${entity}?held`]
+    for (const session of sessions)
+      for (let stream = 0; stream < 8; stream++)
+        session
+          .request({ ':path': paths[stream % paths.length] })
+          .on('error', () => {})
+          .resume()
+    const answers: Promise<Asked>[] = []
+    try {
+      await eventually(async () => held.length === 1024, '1024 of 1040 have come')
+      heard = []
+      assert.equal((await ask({ port }, '/v1/payments', { body: `entityId=${entity}` })).status, 200)
+      assert.equal((await ask({ port }, '/v1/resultcodes')).status, 200)
+      answers.push(ask({ port }, `/pay/2.${entity}`, { from: '127.0.0.4' }))
+      answers.push(ask({ port }, '/office', { from: '127.0.0.5', headers: { Cookie: 'tollgate-cell=one' } }))
+      await answered({ port })
+      assert.deepEqual([held.length, heard.filter(({ url }) => /^.(pay|office)/.test(url)).length], [1024, 0])
+      held.shift()!.end()
+      await Promise.all(answers)
+      assert.equal(held.length, 1023, 'none of the crowd came between')
+    } finally {
+      for (const session of sessions) session.destroy()
+      for (const answer of held.splice(0)) answer.end()
+    }
+    // Whatever else fails: a gateway that is slow to say that it is ready is none that is down.
+    assert.doesNotMatch(proxyConfiguration(given, { bind: ':80' }), /on-error|observe/)
   })
 
   it('waits for so many large bodies of one network, while its small ones and those of others go through', async () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type ImportResult, recordChargeback } from '../src/clearing/chargebacks/chargebacks.ts'
 import { hourOf, type ReportLine, readReport, resultOfReason } from '../src/clearing/chargebacks/report.ts'
+import { inTurns } from '../src/clearing/steps.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
@@ -247,12 +248,14 @@ describe('the report', () => {
   const heading = 'report,line,type,acquirer,reference,amount,currency,reason,date'
   const id = 'a'.repeat(32)
   const good = `n-1,1,CB,,${id},92.00,EUR,10.4,2031-03-04`
-  const read = (line: string) => readReport(`\uFEFF${heading}\r\n${line}\r\n`)![0]!
+  const readAll = (text: string) => inTurns(readReport(text))
+  const read = async (line: string) => (await readAll(`\uFEFF${heading}\r\n${line}\r\n`))![0]!
 
-  it('is read by the names of its columns', () => {
-    assert.equal(readReport(good), undefined)
-    assert.deepEqual(read(good), {
+  it('is read by the names of its columns', async () => {
+    assert.equal(await readAll(good), undefined)
+    assert.deepEqual(await read(good), {
       at: 2,
+      subject: 'n-1 line 1',
       line: {
         report: 'n-1',
         line: 1,
@@ -264,11 +267,12 @@ describe('the report', () => {
         date: '2031-03-04',
       },
     })
-    const turned = readReport(
+    const turned = await readAll(
       `date,reason,currency,amount,reference,acquirer,type,line,report\n2031-03-04,,EUR,5,106214000017,north,CR,7,n`,
     )
     assert.deepEqual(turned![0], {
       at: 2,
+      subject: 'n line 7',
       line: {
         report: 'n',
         line: 7,
@@ -304,8 +308,8 @@ describe('the report', () => {
     [`${good},`, /^has 10 columns/],
   ]
   for (const [line, rule] of wrong)
-    it(`refuses ${line}`, () => {
-      const said = read(line)
+    it(`refuses ${line}`, async () => {
+      const said = await read(line)
       assert.match('malformed' in said ? said.malformed : 'taken', rule)
     })
 

@@ -8,13 +8,19 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { type CaptureRules, readAcknowledgement } from '../src/clearing/captures/captureFile.ts'
+import { chargebackReports } from '../src/clearing/chargebacks/chargebacks.ts'
+import { readReport } from '../src/clearing/chargebacks/report.ts'
 import { cnab240 } from '../src/clearing/cnab/cnab240.ts'
 import { writeRecord } from '../src/clearing/cnab/layout.ts'
+import { importFile } from '../src/clearing/import.ts'
+import { readSettlement } from '../src/clearing/reconciliation/settlementFile.ts'
 import { importFolder } from '../src/clearing/returns/folder.ts'
 import { importReturn, returnsOf } from '../src/clearing/returns/importReturn.ts'
 import { fixedRows, returnBytesMost } from '../src/clearing/returns/rows.ts'
 import { rowsMost } from '../src/clearing/rows.ts'
-import { sealFile } from '../src/clearing/steps.ts'
+import { inTurns, type Steps, sealFile } from '../src/clearing/steps.ts'
+import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { unseal } from '../src/vault/seal.ts'
 import { testKeys } from './support/gateway.ts'
@@ -38,6 +44,7 @@ function inLittleMemory(making: string, reading: string): string {
        const { isWhole } = await import(${source('clearing/intake/bankFile.ts')})
        const { readAcknowledgement } = await import(${source('clearing/captures/captureFile.ts')})
        const { readReport } = await import(${source('clearing/chargebacks/report.ts')})
+       const { inTurns } = await import(${source('clearing/steps.ts')})
        const accounts = readSlipsFile(${JSON.stringify(slips)}, 'test')
        const from = (text, bytes) => { const all = Buffer.alloc(bytes, 10); all.write(text, 'latin1'); all[bytes - 1] = 120; return all }
        const file = ${making}
@@ -89,12 +96,15 @@ describe('a file of rows that hold nothing is refused', () => {
   })
 
   it('of an acquirer that acknowledges captures, or reports chargebacks', () => {
-    const acknowledged = `readAcknowledgement(String(file), '1', { separator: ';' }).broken`
+    const acknowledged = `(await inTurns(readAcknowledgement(String(file), '1', { separator: ';' }))).broken`
     const heading = JSON.stringify('ACKNOWLEDGEMENT;1;1\n')
     assert.match(inLittleMemory(`from(${heading}, ${4 * mega})`, acknowledged), /more than 500000 lines/)
     assert.match(inLittleMemory(`from(${heading}, ${rowsMost})`, acknowledged), /its end is missing/)
     assert.match(
-      inLittleMemory(`from('report\\n', ${4 * mega})`, `readReport(String(file)).map(({ malformed }) => malformed)`),
+      inLittleMemory(
+        `from('report\\n', ${4 * mega})`,
+        `(await inTurns(readReport(String(file)))).map(({ malformed }) => malformed)`,
+      ),
       /more than 500000 lines/,
     )
   })
@@ -102,12 +112,14 @@ describe('a file of rows that hold nothing is refused', () => {
 
 const account = () => desk.accounts.get('itau-1')!
 
-it('what a long file costs is paid in pieces, and it is kept as it came', async () => {
-  const bytes = randomBytes(24 * mega)
+const timeOf = (work: () => void): number => {
   const begun = performance.now()
-  createHash('sha256').update(bytes).digest()
-  gzipSync(bytes)
-  const atOnce = performance.now() - begun
+  work()
+  return performance.now() - begun
+}
+
+/** Nobody waits for longer than a third of the time that it would take at once. */
+async function leavesTurns(atOnce: number, work: () => Promise<void>): Promise<void> {
   let [longest, last, isOver] = [0, performance.now(), false]
   const look = () => {
     longest = Math.max(longest, performance.now() - last)
@@ -115,14 +127,71 @@ it('what a long file costs is paid in pieces, and it is kept as it came', async 
     if (!isOver) setImmediate(look)
   }
   look()
-  const report = await importReturn(desk.parts, returnsOf(account()), 'noise', bytes, () => {})
-  const sealed = await sealFile(testKeys, systemRandom, 'somewhere', bytes)
+  await work()
+  look()
   isOver = true
-  assert.ok('broken' in report)
   assert.ok(longest < atOnce / 3, `others waited for ${Math.round((100 * longest) / atOnce)} % of the time that it takes at once`)
+}
+
+it('what a long file costs is paid in pieces, and it is kept as it came', async () => {
+  const bytes = randomBytes(24 * mega)
+  const atOnce = timeOf(() => {
+    createHash('sha256').update(bytes).digest()
+    gzipSync(bytes)
+  })
+  let sealed: Buffer | undefined
+  await leavesTurns(atOnce, async () => {
+    const report = await importReturn(desk.parts, returnsOf(account()), 'noise', bytes, () => {})
+    assert.ok('broken' in report)
+    sealed = await sealFile(testKeys, systemRandom, 'somewhere', bytes)
+  })
   const { rows } = await desk.gateway.pool.query<{ hash: Buffer }>(`select hash from return_files where name = 'noise'`)
   assert.deepEqual(rows[0]!.hash, createHash('sha256').update(bytes).digest())
-  assert.ok(gunzipSync(Buffer.from(unseal(testKeys, 'somewhere', sealed), 'base64')).equals(bytes))
+  assert.ok(gunzipSync(Buffer.from(unseal(testKeys, 'somewhere', sealed!), 'base64')).equals(bytes))
+})
+
+describe('a long file of an acquirer is read in turns', () => {
+  const readAtOnce = (steps: Steps<unknown>) => timeOf(() => [...steps])
+
+  it('a report of chargebacks, of lines that are right and of lines that are none', async () => {
+    const heading = 'report,line,type,acquirer,reference,amount,currency,reason,date\n'
+    const right = (at: number) => `n-1-2-3,${at},CB,,${String(at).padStart(32, '0')},1.00,EUR,1.1.1.1.1,2031-03-04\n`
+    const text = heading + 'nothing\n'.repeat(200_000) + Array.from({ length: 20_000 }, (_, at) => right(at + 1)).join('')
+    const died = () => {
+      throw new Error('died')
+    }
+    await leavesTurns(readAtOnce(readReport(text)), () =>
+      assert.rejects(importFile(desk.parts, chargebackReports, 'long', text, died), /died/),
+    )
+    const { rows } = await desk.gateway.pool.query(`select lines from clearing_files where name = 'long'`)
+    assert.deepEqual(rows, [{ lines: 220_000 }])
+    assert.deepEqual(
+      (await desk.cases('clearingLine')).map(({ details }) => [details.line, details.unreadable]),
+      [[2, 200_000]],
+    )
+  })
+
+  const count = 60_000
+  const linesOf = (line: (at: number) => string) => Array.from({ length: count }, (_, at) => `${line(at + 1)}\n`).join('')
+
+  it('an acknowledgement of captures', async () => {
+    const text = `ACKNOWLEDGEMENT;1;1\n${linesOf(at => `ACCEPTED;${at};000001;${at};00 00 00 00`)}TOTAL;${count}\n`
+    const read = () => readAcknowledgement(text, '1', { separator: ';' } as CaptureRules)
+    await leavesTurns(readAtOnce(read()), async () => {
+      const whole = await inTurns(read())
+      assert.ok('lines' in whole && whole.lines.length === count)
+    })
+  })
+
+  it('a settlement file', async () => {
+    const heading = 'DATE,ACQUIRER,TERMINAL,STAN,RRN,TYPE,AMOUNT,CURRENCY\n'
+    const text = `${heading}${linesOf(at => `2031-03-04,423930,T1,${at},${at},D,100,EUR`)}TOTAL,${count},${count * 100}\n`
+    const read = () => readSettlement(text, exampleDialect('1987').settlementFile!, '423930')
+    await leavesTurns(readAtOnce(read()), async () => {
+      const whole = await inTurns(read())
+      assert.ok('lines' in whole && whole.lines.length === count)
+    })
+  })
 })
 
 it('a file in a folder that is longer than any bank sends is refused by its size', async () => {

@@ -9,7 +9,7 @@ import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
 import { refuseWhileHeld } from '../platform/database/elsewhere.ts'
-import { fileHash, othersTurn } from './steps.ts'
+import { fileHash, inTurns, othersTurn, type Steps } from './steps.ts'
 import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
@@ -37,7 +37,7 @@ export type FileFormat<Parts, Line, Content = string> = {
   /** Lines that cannot be read are one case for all of the file; without it each is one. */
   readonly unreadable?: 'together'
   /** Undefined when it is no such file. */
-  read(content: Content): FileLines<Line> | undefined
+  read(content: Content): Promise<FileLines<Line> | undefined> | FileLines<Line>
   /** Lines of one name are settled one after another, others beside them; without it each waits for the one before. */
   apart?(line: Line): string
   /** Settles a line; `store` writes what became of it, in the same transaction. */
@@ -62,7 +62,7 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   content: Content,
   tell: (at: number, result: LineResult) => void,
 ): Promise<ImportReport | undefined> {
-  const lines = format.read(content)
+  const lines = await format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
   await refuseWhileHeld(db, name)
@@ -77,7 +77,7 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   const settled = await settledLines(db, hash)
   // What a file says has happened, whatever becomes of whoever handed it in: one that was begun is read to its end.
   const begun: Parts = { ...parts, ...(parts.by && { by: whoeverActed(parts.by) }) }
-  const unreadable = format.unreadable && unreadableOf(lines)
+  const unreadable = format.unreadable && (await inTurns(unreadableOf(lines)))
   const settle = (one: FileLine<Line>): Promise<LineResult> => {
     const before = settled.get(one.at)
     // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
@@ -137,9 +137,17 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
 }
 
 /** How many lines cannot be read, and the first of them. Undefined when all can. */
-function unreadableOf<Line>(lines: FileLines<Line>): { readonly first: number; readonly count: number } | undefined {
-  const unreadable = [...lines].filter(one => 'malformed' in one)
-  return unreadable[0] && { first: unreadable[0].at, count: unreadable.length }
+function* unreadableOf<Line>(lines: FileLines<Line>): Steps<{ readonly first: number; readonly count: number } | undefined> {
+  let first: number | undefined
+  let count = 0
+  for (const one of lines) {
+    if ('malformed' in one) {
+      first ??= one.at
+      count++
+    }
+    yield
+  }
+  return first === undefined ? undefined : { first, count }
 }
 
 /** Fewer than a pool has connections for chains. */

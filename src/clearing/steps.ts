@@ -13,7 +13,8 @@ export type Steps<Value> = Generator<undefined, Value>
 /** Everybody else who waits goes first. */
 export const othersTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-const stepsOfTurn = 1000
+/** Some milliseconds: a payment has ten turns and more before it is answered. */
+const stepsOfTurn = 100
 
 export async function inTurns<Value>(steps: Steps<Value>): Promise<Value> {
   for (let count = 1; ; count++) {

@@ -44,7 +44,7 @@ const refuseHeading = (file: string): never => refuseCommand(`Nothing of ${file}
 /** Every cell is asked which payments it has before any records a line: one that names payments in two cells is no cell's. */
 async function importOverCells(file: string, cellsFile: string, options: ReadOptions): Promise<void> {
   const text = readText(file)
-  const read = [...(chargebackReports.read(text) ?? refuseHeading(file))]
+  const read = [...((await chargebackReports.read(text)) ?? refuseHeading(file))]
   const { opened, silent: unopened } = await openCells(readCells(cellsFile))
   try {
     const silent = [...unopened]

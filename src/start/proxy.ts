@@ -29,6 +29,8 @@ const streamsMost = 8
 const connectionMegabytes = 3.3
 /** As a gateway takes them. What is looked for in a longer one would cost time. */
 const headerBytesMost = 16 * 1024
+/** Requests of browsers that a gateway has at a time, a quarter of its places: what more of them come wait here. */
+const pagesMost = connectionsMost / 4
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
 const networkBodiesMost = 128
 
@@ -83,8 +85,7 @@ defaults
   timeout connect 2s
   timeout client 75s
   timeout server 75s
-  timeout http-request 10s # for headers
-  timeout http-keep-alive 30s
+  timeout http-request 10s # for headers, and until the next request begins
   timeout queue 10s
   timeout check 5s
   option forwardfor # gateways believe it where TRUSTED_PROXY names this machine
@@ -112,8 +113,9 @@ ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${s
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
 ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}
   ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
-  use_backend %[var(txn.desk)] if of_office
-  use_backend %[var(txn.cell)] if { var(txn.cell) -m found }
+  use_backend Browsers_%[var(txn.desk)] if of_office
+  use_backend %[var(txn.cell)] if of_merchants { var(txn.cell) -m found }
+  use_backend Browsers_%[var(txn.cell)] if { var(txn.cell) -m found }
   use_backend Every if !of_merchants !of_shoppers
   default_backend Nowhere # also where the map names a cell that this file does not have
 
@@ -123,13 +125,18 @@ backend Nowhere
 
 # What is the same in every cell: scripts of the form, the reference, health.
 backend Every
-${serversOf(cells)}
+${pageServersOf(cells)}
 
 ${cells
   .map(
     cell => `backend ${cell.name}
 ${silence()}
-${serversOf([cell])}`,
+${checks}
+${serversOf([cell])}
+
+backend Browsers_${cell.name}
+${silence()}
+${pageServersOf([cell])}`,
   )
   .join('\n\n')}
 ${perNetwork === 0 ? '' : networkTables(connections)}`
@@ -139,15 +146,18 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
 /** The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. */
 const networkLimits = (connections: number, perNetwork: number): string => {
+  const [half, most] = [Math.ceil(connections / 2), Math.ceil((connections * 3) / 4)]
   const few = (part: number) => Math.min(perNetwork, Math.ceil(connections / part))
-  const beyond = (taken: number, most: number) =>
-    `tcp-request connection reject if { fe_conn gt ${taken} } { sc0_conn_cur(Connections) gt ${most} }`
+  const isBeyond = (taken: number, many: number) => `{ fe_conn gt ${taken} } { sc0_conn_cur(Connections) gt ${many} }`
   return `
   tcp-request connection track-sc0 ${counted('Connections')}
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
-  ${beyond(Math.ceil(connections / 2), few(8))}
-  ${beyond(Math.ceil((connections * 3) / 4), few(32))}
+  tcp-request connection reject if ${isBeyond(half, few(8))}
+  tcp-request connection reject if ${isBeyond(most, few(32))}
+  http-after-response set-header Connection close if { fe_conn gt ${half} } # nobody keeps a place by asking now and then
+  http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} # HTTP/2 has no such header, and needs fewer
   http-request track-sc1 ${counted('Requests')}
+  http-request set-priority-class sc1_conn_cur(Requests) # where requests wait for a place at a gateway
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
 }
 
@@ -191,12 +201,19 @@ ${['door', 'desk'].flatMap(at => names.map(name => `  acl has_${at} var(txn.${at
   http-request return status 303 hdr Location %[path] hdr Set-Cookie "tollgate-cell=%[var(txn.door)]; Path=/office; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}" if of_office has_door
   ${page(200, officePage(names))} if of_office !has_desk`
 
-/** A gateway that stops, or whose database is gone, says so itself. A sandbox answers to localhost. */
-const serversOf = (cells: Cells['cells']): string =>
-  [
-    '  option httpchk',
-    '  http-check send meth GET uri /health/ready hdr Host localhost',
-    '  http-check expect status 200',
-    '  default-server check inter 2s fastinter 500ms fall 3 rise 1 on-error fastinter observe layer4',
-    ...cells.flatMap(({ name, gateways }) => gateways.map((gateway, at) => `  server ${name}-${at + 1} ${gateway}`)),
-  ].join('\n')
+/** A gateway that stops, or whose database is gone, says so itself; one that is only slow is waited for as long as `timeout check` says, whatever else fails
+ * meanwhile. A sandbox answers to localhost. */
+const checks = `  option httpchk
+  http-check send meth GET uri /health/ready hdr Host localhost
+  http-check expect status 200
+  default-server check inter 2s fastinter 1s fall 3 rise 1`
+
+const serversOf = (cells: Cells['cells'], more = (_: string) => ''): string =>
+  cells
+    .flatMap(({ name, gateways }) =>
+      gateways.map((gateway, at) => `  server ${name}-${at + 1} ${gateway}${more(`${name}/${name}-${at + 1}`)}`),
+    )
+    .join('\n')
+
+/** Those of the cell, which are looked at there. */
+const pageServersOf = (cells: Cells['cells']): string => serversOf(cells, server => ` track ${server} maxconn ${pagesMost}`)

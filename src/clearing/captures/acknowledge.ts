@@ -8,6 +8,7 @@ import { findServedHere } from '../../platform/database/elsewhere.ts'
 import { isHeld, readFileHold } from '../../platform/database/fileHold.ts'
 import { type FileFormat, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
 import { subjectOf } from '../reconciliation/store.ts'
+import { inTurns } from '../steps.ts'
 import { type AcknowledgedLine, type CaptureRules, readAcknowledgement } from './captureFile.ts'
 import {
   type FiledCapture,
@@ -30,7 +31,7 @@ export async function importAcknowledgement(
   text: string,
   tell: (at: number, result: LineResult) => void,
 ): Promise<(ImportReport & { readonly missing: number }) | { readonly broken: string }> {
-  const file = readAcknowledgement(text, acquirerId, rules)
+  const file = await inTurns(readAcknowledgement(text, acquirerId, rules))
   if ('broken' in file) return file
   const { sequence } = file
   const findBehind = behindPutBack(acquirer)

@@ -4,6 +4,7 @@ import { type CollectedLine, collectedColumns } from '../../connectors/cards/iso
 import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { beginningOf, maskCardNumbers } from '../../contract/cardNumbers.ts'
 import { rowsOf, tooManyRows } from '../rows.ts'
+import type { Steps } from '../steps.ts'
 
 export type CaptureRules = Dialect['captures']
 
@@ -49,11 +50,11 @@ export type AcknowledgedLine = {
 export type Acknowledgement = { readonly sequence: number; readonly lines: readonly AcknowledgedLine[] }
 
 /** `ACKNOWLEDGEMENT, acquirer, number`; `ACCEPTED` or `REJECTED`, line, DE11, DE37, reason; `TOTAL, count`. Nothing of what is not whole counts. */
-export function readAcknowledgement(
+export function* readAcknowledgement(
   text: string,
   acquirerId: string,
   { separator }: CaptureRules,
-): Acknowledgement | { readonly broken: string } {
+): Steps<Acknowledgement | { readonly broken: string }> {
   const rows = rowsOf(text)
   if (!rows) return { broken: tooManyRows }
   const cellsOf = (row = '') => row.split(separator).map(cell => cell.trim())
@@ -68,6 +69,7 @@ export function readAcknowledgement(
   const lines: AcknowledgedLine[] = []
   const first = new Map<number, number>()
   for (const row of rows.slice(1, -1)) {
+    yield
     const read = readLine(cellsOf(row), lines.length + 2)
     if ('broken' in read) return read
     const { at, line } = read

@@ -13,6 +13,7 @@ import { findRoot, holdChain } from '../../payments/store/read.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import type { FileFormat, ImportParts, LineResult } from '../import.ts'
 import { type ReportedResult, reportedPayment } from '../reported.ts'
+import { inTurns } from '../steps.ts'
 import { hourOf, type ReportLine, readReport, resultOfReason } from './report.ts'
 import {
   findByHostReference,
@@ -160,10 +161,7 @@ export const chargebackReports: FileFormat<Bookkeeping & ImportParts, ReportLine
   kind: 'chargebackReport',
   caseKind: 'clearingLine',
   unreadable: 'together',
-  read: text =>
-    readReport(text)?.map(entry =>
-      'malformed' in entry ? entry : { at: entry.at, subject: `${entry.line.report} line ${entry.line.line}`, line: entry.line },
-    ),
+  read: text => inTurns(readReport(text)),
   async settle(parts, line, store) {
     return lineResult(await recordChargeback(parts, line, (db, result) => store(db, lineResult(result))))
   },

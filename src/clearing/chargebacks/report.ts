@@ -5,7 +5,9 @@ import { standardBrands } from '../../contract/brands.ts'
 import { maskCardNumbers } from '../../contract/cardNumbers.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
 import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
+import type { FileLine } from '../import.ts'
 import { rowsOf, tooManyRows } from '../rows.ts'
+import type { Steps } from '../steps.ts'
 
 export type ReportLine = {
   readonly report: string
@@ -21,9 +23,6 @@ export type ReportLine = {
   /** yyyy-MM-dd: when the acquirer booked it. */
   readonly date: string
 }
-
-/** `at` is the line of the file, from 1. */
-export type ReportEntry = { readonly at: number } & ({ readonly line: ReportLine } | { readonly malformed: string })
 
 const columns: Readonly<Record<string, readonly [form: { test(text: string): boolean }, rule: string]>> = {
   report: [/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, hyphens or underscores'],
@@ -48,16 +47,21 @@ function isDay(text: string): boolean {
 }
 
 /** Undefined when the first line is not the heading. */
-export function readReport(text: string): ReportEntry[] | undefined {
+export function* readReport(text: string): Steps<FileLine<ReportLine>[] | undefined> {
   const rows = rowsOf(text)
   if (!rows) return [{ at: 1, malformed: tooManyRows }]
-  const [heading = '', ...lines] = rows
-  const names = heading.split(',')
+  const names = (rows[0] ?? '').split(',')
   if (names.length !== Object.keys(columns).length || !Object.keys(columns).every(name => names.includes(name))) return undefined
-  return lines.flatMap((line, index) => (line.trim() === '' ? [] : [{ at: index + 2, ...readLine(line, names) }]))
+  const read: FileLine<ReportLine>[] = []
+  for (let at = 2; at <= rows.length; at++) {
+    const row = rows[at - 1]!
+    if (row.trim() !== '') read.push({ at, ...readLine(row, names) })
+    yield
+  }
+  return read
 }
 
-function readLine(text: string, names: readonly string[]): { line: ReportLine } | { malformed: string } {
+function readLine(text: string, names: readonly string[]): { subject: string; line: ReportLine } | { malformed: string } {
   const cells = text.split(',')
   if (cells.length !== names.length) return { malformed: `has ${cells.length} columns, the heading has ${names.length}` }
   const given = new Map(names.map((name, at) => [name, cells[at]!.trim()]))
@@ -69,6 +73,7 @@ function readLine(text: string, names: readonly string[]): { line: ReportLine } 
   if ((value('acquirer') === '') !== (value('reference').length === 32))
     return { malformed: `reference ${columns.reference![1]}` }
   return {
+    subject: `${value('report')} line ${Number(value('line'))}`,
     line: {
       report: value('report'),
       line: Number(value('line')),

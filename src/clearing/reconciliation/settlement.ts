@@ -1,13 +1,13 @@
 // Settlement files: each line is found among our bookings by what the acquirer knows it by, and never by its amount. A booking is settled once. What
 // does not fit is a case with both sides, and so is what a file should have and has not.
 
-import { createHash } from 'node:crypto'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { findServedHere, refuseWhileHeld } from '../../platform/database/elsewhere.ts'
 import { hourOf } from '../chargebacks/report.ts'
 import { type FileFormat, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
+import { fileHash, inTurns } from '../steps.ts'
 import { type Booking, bookingsOf, bookingsOfDay } from './bookings.ts'
 import type { ComparisonParts } from './compare.ts'
 import { type DayRules, dayAfter, endOfDay } from './day.ts'
@@ -48,9 +48,9 @@ export async function importSettlement(
   text: string,
   tell: (at: number, result: LineResult) => void,
 ): Promise<(ImportReport & { readonly day: string; readonly missing: number | undefined }) | { readonly broken: string }> {
-  const file = readSettlement(text, acquirer.layout, acquirer.acquirerId)
+  const file = await inTurns(readSettlement(text, acquirer.layout, acquirer.acquirerId))
   if ('broken' in file) return file
-  const hash = createHash('sha256').update(text).digest()
+  const hash = await fileHash(Buffer.from(text))
   const lines = file.lines.map(line => ({ at: line.at, subject: subjectOf(acquirer, line), line }))
   const atHour = bookingsByHour(parts, acquirer)
   const format: FileFormat<ImportParts, SettlementLine> = {

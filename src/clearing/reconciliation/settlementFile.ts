@@ -6,6 +6,7 @@ import { currencyOfNumber } from '../../connectors/minorUnits.ts'
 import { currencies } from '../../contract/currencies.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
 import { rowsOf, tooManyRows } from '../rows.ts'
+import type { Steps } from '../steps.ts'
 
 export type SettlementLayout = NonNullable<Dialect['settlementFile']>
 
@@ -42,20 +43,20 @@ const forms: Readonly<Partial<Record<What, RegExp>>> = {
 
 class Broken extends Error {}
 
-export function readSettlement(
+export function* readSettlement(
   text: string,
   layout: SettlementLayout,
   acquirerId: string,
-): SettlementFile | { readonly broken: string } {
+): Steps<SettlementFile | { readonly broken: string }> {
   try {
-    return readWhole(text, layout, acquirerId)
+    return yield* readWhole(text, layout, acquirerId)
   } catch (error) {
     if (error instanceof Broken) return { broken: error.message }
     throw error
   }
 }
 
-function readWhole(text: string, layout: SettlementLayout, acquirerId: string): SettlementFile {
+function* readWhole(text: string, layout: SettlementLayout, acquirerId: string): Steps<SettlementFile> {
   const rows = rowsOf(text)
   if (!rows) throw new Broken(tooManyRows)
   if (rows.length === 0) throw new Broken('it is empty')
@@ -65,15 +66,17 @@ function readWhole(text: string, layout: SettlementLayout, acquirerId: string): 
   const header = layout.header ? recordOf(rows[0] ?? '', 1, layout.header, layout) : undefined
   const trailer = layout.trailer ? recordOf(rows[last] ?? '', last + 1, layout.trailer, layout) : undefined
   const occurrences = new Map<string, number>()
-  const lines = rows.slice(header ? 1 : first, last).map((row, index): SettlementLine => {
-    const at = index + (header ? 1 : first) + 1
-    const values = new Map([...(header ?? []), ...recordOf(row, at, layout.line, layout, heading)])
+  const lines: SettlementLine[] = []
+  let total = 0n
+  for (let at = (header ? 1 : first) + 1; at <= last; at++) {
+    const values = new Map([...(header ?? []), ...recordOf(rows[at - 1]!, at, layout.line, layout, heading)])
     const line = lineOf(values, at, layout, acquirerId)
     const same = `${line.kind} ${line.reference} ${line.trace} ${line.terminal}`
     occurrences.set(same, (occurrences.get(same) ?? 0) + 1)
-    return { ...line, occurrence: occurrences.get(same)! }
-  })
-  const total = lines.reduce((sum, { amount }) => sum + BigInt(amount), 0n)
+    lines.push({ ...line, occurrence: occurrences.get(same)! })
+    total += BigInt(line.amount)
+    yield
+  }
   if (trailer?.has('count') && Number(trailer.get('count')) !== lines.length)
     throw new Broken(`it has ${lines.length} lines, its end says ${trailer.get('count')}`)
   const said = trailer?.get('sum')?.replace(/[.,]/, '')
