@@ -330,8 +330,12 @@ describe('a reporting database of two cells', () => {
       writeCells()
       assert.equal(run.code, 1, run.out)
       assert.match(run.stderr, why)
+      assert.doesNotMatch(run.stderr, /\n\s+at /)
     }
     await refused({ REPLICATION_URL: undefined }, /^one: Its environment must hold REPLICATION_URL/m)
+    const encrypted = one.urlOf('cell', 'tollgate_replicator').replace('sslmode=disable', 'sslmode=verify-full')
+    await refused({ REPLICATION_URL: encrypted }, /^one: REPLICATION_URL: its database cannot be reached: The server does not/m)
+    await refused({ REPLICATION_URL: 'postgres://a:b#c@h/x' }, /^one: REPLICATION_URL is no address: /m)
     await refused({ REPLICATION_URL: one.urlOf('cell') }, /^one: REPLICATION_URL: The role postgres is a superuser/m)
     await one.pool.query('grant pg_read_all_data to tollgate_replicator')
     await refused({}, /^one: .*is a member of pg_read_all_data: revoke pg_read_all_data from tollgate_replicator\./m)
