@@ -109,6 +109,14 @@ describe('an address of another', () => {
     assert.match(refusal({ DATABASE_URL: 'postgres://user:sEcret@a:5432,b:x/x' }), none)
     assert.equal(refusal({ DATABASE_URL: 'postgres://user:sEcret@a:5432,b:5433/x' }), '')
   })
+  it('takes no list without an address for one of somebody whom alerts go to', () => {
+    const all = { SMTP_URL: 'smtp://mail.example', ALERT_TO: 'a@b.example', ALERT_FROM: 'a@b.example' }
+    assert.equal(refusal(all), '')
+    for (const name of ['ALERT_TO', 'ALERT_FROM'])
+      for (const nobody of ['', ',', ' ', ' , '])
+        assert.equal(refusal({ ...all, [name]: nobody }), 'SMTP_URL, ALERT_TO and ALERT_FROM are needed together.')
+    assert.equal(refusal({ SMTP_URL: '', ALERT_TO: '', ALERT_FROM: '' }), '')
+  })
   it('names the setting of mail that cannot be decoded', () =>
     assert.match(
       refusal({ SMTP_URL: 'smtp://user:%ZZ@mail.example', ALERT_TO: 'a@b.example', ALERT_FROM: 'a@b.example' }),

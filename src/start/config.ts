@@ -170,7 +170,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   if (tls && !isUsable(tls)) fail('TLS_CERT and TLS_KEY', 'hold no certificate and the key that belongs to it', undefined)
   const scheme = tls ? 'https' : 'http'
   const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${callable(host)}:${port}`
-  if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !URL.canParse(publicUrl))
+  if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !/^(\[.+\]|[a-z0-9._-]+)$/.test(URL.parse(publicUrl)?.hostname ?? ''))
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   // As browsers write it: in lower case, without the port that goes without saying.
   const publicOrigin = URL.parse(publicUrl)?.origin ?? publicUrl
@@ -207,7 +207,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     fail('SMTP_URL', 'must be smtp:// or smtps:// with a host, for example smtps://user:password@mail.example', undefined)
   const alertTo = listOf(setting('ALERT_TO'))
   const alertFrom = listOf(setting('ALERT_FROM'))
-  if (new Set(['SMTP_URL', 'ALERT_TO', 'ALERT_FROM'].map(name => setting(name) === undefined)).size > 1)
+  if (new Set([mailUrl === undefined, alertTo.length === 0, alertFrom.length === 0]).size > 1)
     fail('SMTP_URL, ALERT_TO and ALERT_FROM', 'are needed together', undefined)
   for (const [name, addresses, most] of [
     ['ALERT_TO', alertTo, 20],
