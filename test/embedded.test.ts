@@ -18,6 +18,7 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -626,7 +627,10 @@ test('a container that stands still is taken for no dead one, nor is its server,
   signalAll(all, 'SIGSTOP')
   utimesSync(join(dataDir, 'gateway.lock'), 0, 0)
   assert.match(refusal(dataDir), /of another container/)
+  rmSync(join(dataDir, 'gateway.lock'))
+  assert.match(refusal(dataDir), /of another container/)
   signalAll(all, 'SIGCONT')
+  await until(() => existsSync(join(dataDir, 'gateway.lock')))
   const node = all.find(pid => linkOf(`/proc/${pid}/exe`) === realpathSync(process.execPath))!
   process.kill(node, 'SIGKILL')
   await untilDead([node])
@@ -637,6 +641,42 @@ test('a container that stands still is taken for no dead one, nor is its server,
   await untilDead(all)
   await withDatabase(dataDir, async db => assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }]))
 })
+
+test(
+  'whose lock was taken away is followed when he is dead here, also while his server lives, and not before',
+  onlyLinux,
+  async t => {
+    const dataDir = join(root, 'unlocked')
+    await withDatabase(dataDir, async db => void (await query(db, `create table notes as select 'kept' as text`)))
+    const gateway = runScript(
+      `claimFolder(${JSON.stringify(dataDir)})
+     await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, say() {}, fast: true })
+     console.log('started')
+     setInterval(() => {}, 1000)`,
+    )
+    assert.equal(await firstLine(gateway), 'started')
+    const servers = descendantsOf(gateway.pid!)
+    t.after(() => signalAll([gateway.pid!, ...servers], 'SIGKILL'))
+    gateway.kill('SIGSTOP')
+    rmSync(join(dataDir, 'gateway.lock'))
+    assert.match(refusal(dataDir), new RegExp(`in use by another gateway \\(pid ${gateway.pid}\\)`))
+    gateway.kill('SIGKILL')
+    await untilDead([gateway.pid!])
+    assert.ok(servers.some(pid => existsSync(`/proc/${pid}`)))
+    // Of a release that wrote the pid alone, and of another place, nobody here knows who he was.
+    const sign = readdirSync(dataDir).find(name => name.endsWith('.alive'))!
+    const written = /(?<=^gateway\.lock\.\d+-[\w-]+)\.[^,]+,[^,]+(?=\.alive$)/
+    let last = sign
+    for (const name of [sign.replace(written, ''), sign.replace(/,[^,]+\.alive$/, ',another-boot%20pid.alive')]) {
+      renameSync(join(dataDir, last), join(dataDir, name))
+      last = name
+      assert.match(refusal(dataDir), new RegExp(`of another container \\(pid ${gateway.pid} there\\), or by the database server`))
+    }
+    renameSync(join(dataDir, last), join(dataDir, sign))
+    await withDatabase(dataDir, async db => assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }]))
+    await untilDead(servers)
+  },
+)
 
 test('what died with its machine, or at its place, is known to be dead at once', onlyLinux, () => {
   const dataDir = join(root, 'restarted')
@@ -661,7 +701,7 @@ test('a holder shows that it lives, and puts back a lock that somebody took away
   await until(() => statSync(lock).mtimeMs > 0)
   assert.equal(readFileSync(lock, 'utf8'), text)
   rmSync(lock)
-  assert.match(refusal(held), new RegExp(`\\(pid ${process.pid} there\\)`)) // also before it is there again: its holder may stand still
+  assert.throws(() => claimFolder(held), hasMessage(held, `this process (pid ${process.pid})`)) // also before it is there again: its holder may stand still
   await until(() => existsSync(lock))
   assert.deepEqual([readFileSync(lock, 'utf8'), readdirSync(held)], [text, names])
   claim.release()

@@ -631,9 +631,11 @@ describe('a live gateway and its database', () => {
         ...{ log_parameter_max_length: '-1', log_parameter_max_length_on_error: '0', 'auto_explain.log_min_duration': '-1' },
         'auto_explain.log_parameter_max_length': '-1',
         'pgaudit.log_parameter': 'off',
+        ...{ 'auto_explain.log_verbose': 'on', debug_print_plan: 'off', debug_pretty_print: 'on' },
       }
       assert.deepEqual(await told(still), [])
       const own = 'log_parameter_max_length'
+      const terse = { ...still, 'auto_explain.log_verbose': 'off' }
       for (const [name, setting, most] of [
         ['log_statement', 'mod', own],
         ['log_statement', 'all', own],
@@ -644,9 +646,19 @@ describe('a live gateway and its database', () => {
         ['auto_explain.log_min_duration', '1000', 'auto_explain.log_parameter_max_length'],
         ['pgaudit.log_parameter', 'on', 'pgaudit.log_parameter'],
       ] as const) {
-        assert.deepEqual(await told({ ...still, [name]: setting }), [`${name} ${most}`])
-        assert.deepEqual(await told({ ...still, [name]: setting, [most]: '0' }), [], name)
+        assert.deepEqual(await told({ ...terse, [name]: setting }), [`${name} ${most}`])
+        assert.deepEqual(await told({ ...terse, [name]: setting, [most]: '0' }), [], name)
       }
+      // Plans carry values without any parameter; a server of version 15 has no bound of auto_explain.
+      const verbose = 'auto_explain.log_verbose'
+      const { 'auto_explain.log_parameter_max_length': _, ...before16 } = still
+      for (const server of [before16, { ...still, 'auto_explain.log_parameter_max_length': '0' }]) {
+        const explained = { ...server, 'auto_explain.log_min_duration': '0' }
+        assert.deepEqual(await told(explained), [`${verbose} ${verbose}`])
+        assert.deepEqual(await told({ ...explained, [verbose]: 'off' }), [])
+      }
+      for (const name of ['debug_print_parse', 'debug_print_rewritten', 'debug_print_plan'])
+        assert.deepEqual(await told({ ...still, log_parameter_max_length: '0', [name]: 'on' }), [`${name} ${name}`])
     }))
 
   it('a gateway that has forgotten its mode, and a command, are refused and change nothing', async () => {

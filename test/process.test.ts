@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -274,6 +274,18 @@ describe('a gateway process', () => {
     for (const name of ['PORT', 'MODE', 'WORKERS', 'LOG_LEVEL', 'DATABASE_URL', 'TLS_CERT'])
       assert.match(many, new RegExp(`^${name} `, 'm'))
     mkdirSync(join(folder, 'bad'), { recursive: true })
+    // A database whose answer nobody hears leaves nothing that the process would wait for.
+    const deaf = join(folder, 'deaf.mjs')
+    writeFileSync(
+      deaf,
+      `import pg from ${JSON.stringify(join(project, 'node_modules/pg/esm/index.mjs'))}
+       pg.Pool.prototype.query = () => new Promise(() => {})`,
+    )
+    const unheard = { DATA_DIR: join(folder, 'deaf'), DATABASE_URL: 'postgres://nobody@127.0.0.1/none' }
+    await assert.rejects(
+      startProcess({ ...unheard, NODE_OPTIONS: `--import=${deaf}` }),
+      /^Error: it ended with 1:\nTollgate ends by a defect: it waited for/,
+    )
     assert.match(await refused({ DATA_DIR: join(project, 'package.json') }), /is not a folder/)
     assert.match(await refused({ DATA_DIR: join(folder, 'live'), MODE: 'live' }), /refuses plain HTTP/)
   })

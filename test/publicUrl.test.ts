@@ -196,6 +196,20 @@ it('PUBLIC_URL is as browsers write an origin, however it was spelled', () => {
     ['https://pay.example:8443', 'https://pay.example:8443'],
   ] as const)
     assert.equal(readConfig({ PUBLIC_URL: given, SANDBOX_OPEN: 'yes' }, '/nonexistent').publicUrl, origin)
+  for (const given of [
+    'https://pay.example;',
+    'https://pay.example,',
+    "https://'pay.example'",
+    'https://pay.example&x',
+    'https://[::1',
+  ])
+    assert.throws(
+      () => readConfig({ PUBLIC_URL: given, SANDBOX_OPEN: 'yes' }, '/nonexistent'),
+      /PUBLIC_URL must be a scheme and a host/,
+      given,
+    )
+  for (const given of ['https://[fd00::1]:8443', 'https://pay_1.internal', 'https://10.0.0.1'])
+    assert.equal(readConfig({ PUBLIC_URL: given, SANDBOX_OPEN: 'yes' }, '/nonexistent').publicUrl, given)
 })
 
 it('what listens on every address is reached at the own machine', () => {

@@ -120,7 +120,7 @@ before(async () => {
   servers = postgresServers()
   one = await servers.server()
   two = await servers.server()
-  reporting = await servers.server()
+  reporting = await servers.server(['shared_preload_libraries=pg_stat_statements'])
   url = reporting.urlOf('reporting')
   readerUrl = reporting.urlOf('reporting', 'tollgate_reader')
   await reporting.makeEmpty('reporting')
@@ -283,6 +283,46 @@ describe('a reporting database of two cells', () => {
     )
   })
 
+  it('keeps the password of REPLICATION_URL in the list of subscriptions alone, whatever the server keeps of statements, and also when it fails', async () => {
+    const secret = 'kept-in-no-log'
+    const given = one.urlOf('cell', `tollgate_replicator:${secret}`)
+    const most = { log_statement: 'all', log_min_duration_statement: '0', log_transaction_sample_rate: '1' }
+    const set = async (statements: string[]) => {
+      for (const statement of statements) await reporting.pool.query(`alter system ${statement}`)
+      await reporting.pool.query('select pg_reload_conf()')
+    }
+    const log = () => readFileSync(`${reporting.folder}.log`, 'utf8')
+    await reporting.pool.query('create extension pg_stat_statements')
+    await set(Object.entries(most).map(([name, value]) => `set ${name} = '${value}'`))
+    await eventually(async () => (await there.query('show log_statement')).rows[0].log_statement === 'all', 'it logs')
+    writeCells({ one: { REPLICATION_URL: given } })
+    assert.match(await follow(), /^one follows\.$/m)
+    const connections = 'select subconninfo from pg_subscription where subname = $1'
+    const kept = async () => (await there.query(connections, ['tollgate_reporting_one'])).rows[0]?.subconninfo
+    assert.equal(await kept(), given)
+    // The command's own driver takes this, and the server's does not.
+    assert.equal((await command('--end', 'one')).code, 0)
+    writeCells({ one: { REPLICATION_URL: `${given}&statement_timeout=5000` } })
+    const failed = await command()
+    writeCells()
+    assert.equal(failed.code, 1)
+    assert.match(failed.stderr, /^one: .*statement_timeout/m)
+    assert.equal(failed.out.includes(secret), false)
+    assert.match(log(), /STATEMENT|statement: /, 'it has logged others')
+    assert.equal(log().includes(secret), false, 'a line of the log has the password')
+    const { rows } = await reporting.pool.query<{ query: string }>('select query from pg_stat_statements')
+    assert.ok(rows.some(({ query }) => /^alter subscription .* enable$/.test(query)))
+    assert.equal(
+      rows.some(({ query }) => query.includes(secret)),
+      false,
+      'the statistics have the password',
+    )
+    await set(Object.keys(most).map(name => `reset ${name}`))
+    await follow()
+    await caughtUp()
+    await stands('ready', first)
+  })
+
   it('a role that may do more is told by name, in the cell, in the reporting database, and by doctor', async () => {
     const refused = async (more: Record<string, string | undefined>, why: RegExp) => {
       writeCells({ one: more })
@@ -290,8 +330,12 @@ describe('a reporting database of two cells', () => {
       writeCells()
       assert.equal(run.code, 1, run.out)
       assert.match(run.stderr, why)
+      assert.doesNotMatch(run.stderr, /\n\s+at /)
     }
     await refused({ REPLICATION_URL: undefined }, /^one: Its environment must hold REPLICATION_URL/m)
+    const encrypted = one.urlOf('cell', 'tollgate_replicator').replace('sslmode=disable', 'sslmode=verify-full')
+    await refused({ REPLICATION_URL: encrypted }, /^one: REPLICATION_URL: its database cannot be reached: The server does not/m)
+    await refused({ REPLICATION_URL: 'postgres://a:b#c@h/x' }, /^one: REPLICATION_URL is no address: /m)
     await refused({ REPLICATION_URL: one.urlOf('cell') }, /^one: REPLICATION_URL: The role postgres is a superuser/m)
     await one.pool.query('grant pg_read_all_data to tollgate_replicator')
     await refused({}, /^one: .*is a member of pg_read_all_data: revoke pg_read_all_data from tollgate_replicator\./m)

@@ -49,6 +49,12 @@ test('a role that may become another, or do what no reader does, is told by name
   await pool.query('create role plain_reader login')
   await grantReading(pool, 'plain_reader', 'reader')
   assert.deepEqual(await rightsBeyond(pool, 'reader', 'plain_reader'), [])
+  // An extension lets everybody read its views; those of others are not taken for such.
+  await pool.query('create extension pg_stat_statements')
+  assert.deepEqual(await rightsBeyond(pool, 'reader', 'plain_reader'), [])
+  await pool.query('create view open_to_all as select 1 as one; grant select on open_to_all to public')
+  assert.deepEqual(await rightsBeyond(pool, 'reader', 'plain_reader'), ['The role plain_reader may read open_to_all.'])
+  await pool.query('drop view open_to_all; drop extension pg_stat_statements')
   await pool.query('grant update (amount) on journal to plain_reader')
   assert.match((await rightsBeyond(pool, 'reader', 'plain_reader')).join(), /may write journal/)
 })

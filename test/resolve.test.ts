@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +23,7 @@ const system: Resolve = async name => {
   bySystem.push(name)
   return [{ address: '10.1.2.3', family: 4 }]
 }
+const answering = () => [`127.0.0.1:${(server.address() as AddressInfo).port}`]
 let resolve: Resolve
 
 before(async () => {
@@ -52,7 +53,7 @@ before(async () => {
   })
   server.bind(0, '127.0.0.1')
   await once(server, 'listening')
-  resolve = resolver({ servers: [`127.0.0.1:${(server.address() as AddressInfo).port}`], hostsFile, system })
+  resolve = resolver({ servers: answering, hostsFile, system })
 })
 after(() => {
   server.close()
@@ -99,8 +100,7 @@ test('the system is asked for one name at a time', async () => {
     running.delete(name)
     return []
   }
-  const servers = [`127.0.0.1:${(server.address() as AddressInfo).port}`]
-  const find = resolver({ servers, hostsFile, system: slowly })
+  const find = resolver({ servers: answering, hostsFile, system: slowly })
   const all = ['one', 'two', 'three'].map(name => find(name))
   for (let at = 0; at < all.length; at++) {
     await eventually(async () => release.length > at, 'the next is asked')
@@ -114,11 +114,45 @@ test('a name that the system knew before does not wait for names that nobody kno
   let asked = 0
   const silent: Resolve = name =>
     name === 'inside.example' ? Promise.resolve([{ address: '10.0.0.7', family: 4 }]) : new Promise(() => asked++)
-  const servers = [`127.0.0.1:${(server.address() as AddressInfo).port}`]
-  const find = resolver({ servers, hostsFile, system: silent })
+  const find = resolver({ servers: answering, hostsFile, system: silent })
   await find('inside.example')
   for (let at = 0; at < 20; at++) find(`nobody-${at}.example`).catch(() => {})
   await eventually(async () => asked === 1, 'one of them is asked')
   assert.deepEqual(await find('inside.example'), [{ address: '10.0.0.7', family: 4 }])
   assert.equal(asked, 1)
+})
+
+test('name servers are read again when their file is another, and at no other time', async () => {
+  const [serversFile, next] = [join(folder, 'resolv.conf'), join(folder, 'next')]
+  const nobody = dgram.createSocket('udp4').bind(0, '127.0.0.1')
+  await once(nobody, 'listening')
+  let reads = 0
+  const servers = () => {
+    reads++
+    return readFileSync(serversFile, 'utf8').trim().split(' ')
+  }
+  writeFileSync(serversFile, `127.0.0.1:${nobody.address().port}\n`)
+  const find = resolver({ servers, serversFile, hostsFile, system })
+  const silent = find('silent.example')
+  const refused = assert.rejects(silent, { code: 'ETIMEOUT' })
+  await once(nobody, 'message')
+  // In place, in its place with the time of the one before, and while there is none.
+  const { atime, mtime } = statSync(serversFile)
+  writeFileSync(serversFile, `${answering()} ${answering()}\n`)
+  for (const name of ['shop.example', 'shop.example', 'SHOP.example'])
+    assert.deepEqual(await find(name), [{ address: '192.0.2.7', family: 4 }])
+  assert.equal(reads, 2)
+  writeFileSync(next, `${answering()} ${answering()}\n`)
+  utimesSync(next, atime, mtime)
+  utimesSync(serversFile, atime, mtime)
+  await find('shop.example')
+  assert.equal(reads, 3)
+  renameSync(next, serversFile)
+  await find('shop.example')
+  assert.equal(reads, 4)
+  rmSync(serversFile)
+  assert.deepEqual(await find('shop.example'), [{ address: '192.0.2.7', family: 4 }])
+  assert.equal(reads, 4)
+  await refused
+  nobody.close()
 })

@@ -82,6 +82,41 @@ describe('an address of another', () => {
     )
     assert.equal(refusal({ DATABASE_URL: 'postgres://user:100%@db/x' }), '')
   })
+  it('names the setting of a database that the driver does not understand, and nothing of its password', () => {
+    const none = / is no address: in a password #, \/, \? and @ are written %23/
+    const port = / has a port that is none: it must be from 1 to 65535/
+    const wrong: [url: string, sentence: RegExp][] = [
+      ['postgres://user:sEcret#1@db/x', none],
+      ['postgres://user:sEcret/1@db/x', none],
+      ['postgres://user:sEcret?1@db/x', none],
+      ['postgres://user:sEcret@[::1/x', none],
+      ['postgres://user:sEcret@db:65536/x', none],
+      ['postgres://user:sEcret@db/x?port=65536', port],
+      ['postgres://user:sEcret@db/x?port=0', port],
+      ['postgres://user:sEcret@db/x?port=x', port],
+      ['postgres://user:sEcret@db/x?sslrootcert=/nonexistent', / cannot be used: ENOENT: .*'\/nonexistent'/],
+      ['db/x', / must begin with postgres/],
+    ]
+    for (const name of ['DATABASE_URL', 'REPORTING_DATABASE_URL']) {
+      for (const [url, sentence] of wrong) {
+        const told = refusal({ [name]: url })
+        assert.match(told, new RegExp(`^${name}${sentence.source}`), url)
+        assert.doesNotMatch(told, /sEcret|\n/)
+      }
+      for (const port of ['db:1', 'db:65535', '[::1]:5433', '%2Ftmp'])
+        assert.equal(refusal({ [name]: `postgres://user:a%23b@${port}/x?port=65535` }), '')
+    }
+    assert.match(refusal({ DATABASE_URL: 'postgres://user:sEcret@a:5432,b:x/x' }), none)
+    assert.equal(refusal({ DATABASE_URL: 'postgres://user:sEcret@a:5432,b:5433/x' }), '')
+  })
+  it('takes no list without an address for one of somebody whom alerts go to', () => {
+    const all = { SMTP_URL: 'smtp://mail.example', ALERT_TO: 'a@b.example', ALERT_FROM: 'a@b.example' }
+    assert.equal(refusal(all), '')
+    for (const name of ['ALERT_TO', 'ALERT_FROM'])
+      for (const nobody of ['', ',', ' ', ' , '])
+        assert.equal(refusal({ ...all, [name]: nobody }), 'SMTP_URL, ALERT_TO and ALERT_FROM are needed together.')
+    assert.equal(refusal({ SMTP_URL: '', ALERT_TO: '', ALERT_FROM: '' }), '')
+  })
   it('names the setting of mail that cannot be decoded', () =>
     assert.match(
       refusal({ SMTP_URL: 'smtp://user:%ZZ@mail.example', ALERT_TO: 'a@b.example', ALERT_FROM: 'a@b.example' }),

@@ -149,6 +149,15 @@ describe('token create', () => {
     assert.deepEqual([(await make()).code, (await make()).out], [1, 'The token is too weak: it must hold 128 bits of chance.\n'])
     writeFileSync(file('known'), legacyToken('9Qk2vX7mLr4TzB8nWc3HfYpD6sJg5aEu', 'our-shop'))
     assert.match((await make()).out, /^The token is a user id and a password in another spelling/)
+    const others = '7Hs4cN9pVx2QmT6kZr8bJwYfLd3gUaEo'
+    for (const sent of [`Bearer ${others}`, `"${others}"`, `${others}ü`]) {
+      writeFileSync(file('known'), sent)
+      assert.match((await make()).out, /^No caller could send the token: /, sent)
+    }
+    writeFileSync(file('known'), `${others}._~+/=-`)
+    const made = await make()
+    assert.equal(made.code, 0, made.out)
+    await becomes(`${others}._~+/=-`, 200)
   })
 
   it('names what cannot be, and prints no token then', async () => {

@@ -11,6 +11,7 @@ import { readSources } from '../platform/database/following.ts'
 import { compareModes, keepMode, readDatabaseIds, readMode } from '../platform/database/installation.ts'
 import { isMigrated, migrate } from '../platform/database/migrate.ts'
 import { lagOf } from '../platform/database/reporting.ts'
+import { addressRefusal } from '../platform/database/servers.ts'
 import { errorText } from '../platform/errors.ts'
 import { type Cell, environmentOf, readCells } from '../start/cells.ts'
 import { type Config, readConfig } from '../start/config.ts'
@@ -65,6 +66,7 @@ export default (program: Command): void => {
 async function reporting({ cells: file, end, reader }: Options): Promise<void> {
   const cells = readCells(file)
   const url = process.env.REPORTING_DATABASE_URL || refuseCommand('REPORTING_DATABASE_URL must name the reporting database.')
+  refuseAddress('REPORTING_DATABASE_URL', url)
   const pool = poolOf(url)
   try {
     const refused = await subscriberRefusals(pool, cells.cells.length).catch((error: Error) => [
@@ -159,6 +161,7 @@ async function refuseCell(
   const its = await databaseOfCell(cell.owner, gateways)
   const why = 'why' in its ? its.why : whyShared(cell.name, databases)
   if (why !== undefined) refuseCommand(`It is left as it is: ${why}.`)
+  await cell.replicator.query('select').catch(refuseUnreached)
   const refused = [...(await placeRefusals(pool, cell)), ...(await publisherRefusals(cell))]
   if (refused.length > 0) refuseCommand(refused.join('\n'))
   await keepMode(pool, mode, systemClock.real())
@@ -198,7 +201,7 @@ async function dropThere(
   wasFollowed: boolean,
   tell: TellInCell,
 ): Promise<boolean> {
-  const found = await matchingSlots(replicator, slots)
+  const found = await matchingSlots(replicator, slots).catch(refuseUnreached)
   if (found.length === 0) return false
   if (!wasFollowed && found.some(({ active }) => active)) refuseCommand('Another reporting database follows it.')
   await tell('cellUnfollowed', () => dropSlots(replicator, slots))
@@ -221,6 +224,7 @@ async function withCell<Value>(
     refuseCommand(
       'Its environment must hold REPLICATION_URL: the reporting server keeps the password of the role that it names, which must not be that of the owner (docs/operating-reporting.md).',
     )
+  refuseAddress('REPLICATION_URL', url)
   const [owner, replicator] = [poolOf(config.databaseUrl), poolOf(url)]
   try {
     return await work({ name: cell.name, owner, replicator, url }, config, async (action, work) => {
@@ -231,6 +235,14 @@ async function withCell<Value>(
     await Promise.all([owner.end(), replicator.end()])
   }
 }
+
+function refuseAddress(name: string, url: string): void {
+  const refusal = addressRefusal(url)
+  if (refusal !== undefined) refuseCommand(`${name} ${refusal}.`)
+}
+
+const refuseUnreached = (error: Error): never =>
+  refuseCommand(`REPLICATION_URL: its database cannot be reached: ${error.message}.`)
 
 const poolOf = (connectionString: string): pg.Pool =>
   makePool({ connectionString, application_name: 'tollgate cells', query_timeout: silentMilliseconds }, 2, () => {})

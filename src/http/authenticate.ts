@@ -8,6 +8,7 @@ import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { legacyParts, legacyToken } from '../merchants/access/legacy.ts'
 import type { Action } from '../merchants/access/may.ts'
+import { tokenLetters } from '../merchants/access/tokens.ts'
 import type { Channel, Merchant, Token } from '../merchants/directory.ts'
 import { heldForm } from '../reporting/requests/record.ts'
 import { keyedHash } from '../vault/keys.ts'
@@ -176,13 +177,15 @@ function callerFor(parts: HttpParts, token: Token, entityId: string, legacy: boo
 export const hasCredentials = (request: Request, form: Form): boolean =>
   request.headers.authorization !== undefined || credentialsOf(request, form) !== undefined
 
+const bearer = new RegExp(`^Bearer +([${tokenLetters}]+) *$`, 'i')
+
 type Credentials = { readonly sent: string; readonly legacy: boolean }
 
 /** The bearer token, or the user id and password of old clients when there is no header: in the body of a POST, in the query of a GET. */
 function credentialsOf({ headers }: Request, form: Form): Credentials | undefined {
   const header = headers.authorization
   if (header !== undefined) {
-    const sent = /^Bearer +([A-Za-z0-9._~+/=|-]+) *$/i.exec(header)?.[1]
+    const sent = bearer.exec(header)?.[1]
     return sent === undefined ? undefined : { sent, legacy: false }
   }
   const userId = peek(form, 'authentication.userId')

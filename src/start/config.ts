@@ -13,7 +13,7 @@ import { nearest } from '../contract/nearest.ts'
 import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { followingDatabase, type ReportingDatabase } from '../platform/database/reporting.ts'
-import { serversOf, sessionWish } from '../platform/database/servers.ts'
+import { addressRefusal, serversOf, sessionWish } from '../platform/database/servers.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
@@ -140,21 +140,19 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const host = setting('HOST') ?? '127.0.0.1'
   if (isIP(host) === 0 && !/^[a-zA-Z0-9.-]+$/.test(host)) fail('HOST', 'must be an address or a host name', undefined)
   const dataDir = resolve(setting('DATA_DIR') ?? join(projectFolder, 'data'))
-  const databaseUrl = setting('DATABASE_URL')
-  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
-    fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
-  // A % that encodes nothing stands for itself there.
-  if (decoded((databaseUrl ?? '').replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined)
-    fail('DATABASE_URL', 'has percent-encoded bytes that are no UTF-8', undefined)
+  const database = (name: string): string | undefined => {
+    const url = setting(name)
+    const refusal = url === undefined ? undefined : addressRefusal(url)
+    return refusal === undefined ? url : fail(name, refusal, undefined)
+  }
+  const databaseUrl = database('DATABASE_URL')
   const wish = sessionWish(databaseUrl ?? '')
   if (wish !== undefined && wish !== 'read-write' && wish !== 'primary')
     fail('DATABASE_URL', `asks for target_session_attrs=${wish}: the gateway writes, so it must be read-write`, undefined)
   // Sessions tell by it what they are, and with which keys they write.
   if (new URLSearchParams(databaseUrl?.split('?')[1] ?? '').has('application_name'))
     fail('DATABASE_URL', 'must not set application_name: the gateway names its sessions', undefined)
-  const reportingUrl = setting('REPORTING_DATABASE_URL')
-  if (reportingUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(reportingUrl))
-    fail('REPORTING_DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  const reportingUrl = database('REPORTING_DATABASE_URL')
   if (serversOf(reportingUrl ?? '').length > 1)
     fail('REPORTING_DATABASE_URL', 'must name one server: put a proxy before several', undefined)
   const embeddedUser = setting('EMBEDDED_USER')
@@ -172,7 +170,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   if (tls && !isUsable(tls)) fail('TLS_CERT and TLS_KEY', 'hold no certificate and the key that belongs to it', undefined)
   const scheme = tls ? 'https' : 'http'
   const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${callable(host)}:${port}`
-  if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !URL.canParse(publicUrl))
+  if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !/^(\[.+\]|[a-z0-9._-]+)$/.test(URL.parse(publicUrl)?.hostname ?? ''))
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   // As browsers write it: in lower case, without the port that goes without saying.
   const publicOrigin = URL.parse(publicUrl)?.origin ?? publicUrl
@@ -209,7 +207,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     fail('SMTP_URL', 'must be smtp:// or smtps:// with a host, for example smtps://user:password@mail.example', undefined)
   const alertTo = listOf(setting('ALERT_TO'))
   const alertFrom = listOf(setting('ALERT_FROM'))
-  if (new Set(['SMTP_URL', 'ALERT_TO', 'ALERT_FROM'].map(name => setting(name) === undefined)).size > 1)
+  if (new Set([mailUrl === undefined, alertTo.length === 0, alertFrom.length === 0]).size > 1)
     fail('SMTP_URL, ALERT_TO and ALERT_FROM', 'are needed together', undefined)
   for (const [name, addresses, most] of [
     ['ALERT_TO', alertTo, 20],

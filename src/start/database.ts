@@ -168,14 +168,18 @@ async function findUnsafe(pool: pg.Pool): Promise<string[]> {
 export async function findTelling(pool: Pick<pg.Pool, 'query'>): Promise<string[]> {
   const { rows } = await pool.query<{ name: string; most: string }>(
     `select name, most from pg_settings, lateral (select case
-              when name in ('log_parameter_max_length_on_error', 'pgaudit.log_parameter') then name
+              when name in ('log_parameter_max_length_on_error', 'pgaudit.log_parameter', 'auto_explain.log_verbose')
+                or name like 'debug_print_%' then name
               when name like 'auto_explain.%' then 'auto_explain.log_parameter_max_length'
               else 'log_parameter_max_length' end) bound (most)
       where case name when 'log_statement' then setting in ('mod', 'all')
                       when 'log_transaction_sample_rate' then setting::float8 > 0
                       when 'log_parameter_max_length_on_error' then setting <> '0'
                       when 'pgaudit.log_parameter' then setting = 'on'
-                      else name in ('log_min_duration_statement', 'log_min_duration_sample', 'auto_explain.log_min_duration') and setting <> '-1' end
+                      -- A plan that is made for the values of a statement has them in it, whatever is kept of parameters.
+                      when 'auto_explain.log_verbose' then setting = 'on'
+                        and exists (select from pg_settings e where e.name = 'auto_explain.log_min_duration' and e.setting <> '-1')
+                      else name like 'debug_print_%' and setting = 'on' or name in ('log_min_duration_statement', 'log_min_duration_sample', 'auto_explain.log_min_duration') and setting <> '-1' end
         and exists (select from pg_settings p where p.name = most and p.setting <> '0')
       order by name`,
   )

@@ -28,6 +28,13 @@ import type { RunningGateway } from './serve.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
+let hasEnded = false
+process.once('exit', code => {
+  // Where nothing is left to wait for, Node ends by itself, and with 0: as if it had been asked to.
+  if (hasEnded || code !== 0) return
+  process.stderr.write('Tollgate ends by a defect: it waited for what could not come any more.\n')
+  process.exitCode = 1
+})
 outliveReaders()
 refuseInspector()
 try {
@@ -40,6 +47,7 @@ try {
   process.stderr.write(`Tollgate cannot start.\n${errorText(error)}\n`)
   process.exitCode = 1
 }
+hasEnded = true
 process.exit()
 
 async function main(): Promise<void> {

@@ -51,6 +51,10 @@ export function mayBeOneOf(tokens: readonly TokenRow[], others: readonly TokenRo
   )
 }
 
+/** What callers can send of one in a header. */
+export const tokenLetters = 'A-Za-z0-9._~+/=|-'
+const sendable = new RegExp(`^[${tokenLetters}]+$`)
+
 const chanceBytes = 32
 
 /** Letters, digits, hyphen and underscore. */
@@ -76,6 +80,9 @@ export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities
         ? [`The entity ${id} has ${validTokensMost} valid tokens: revoke one that nobody uses.`]
         : []
     }),
+    ...(sendable.test(sent)
+      ? []
+      : ['No caller could send the token: it is of letters, digits and ._~+/=- alone, without Bearer.']),
     ...(legacyParts(sent)
       ? ['The token is a user id and a password in another spelling, and as weak as that password: let it be made by chance.']
       : []),

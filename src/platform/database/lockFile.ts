@@ -53,7 +53,7 @@ export const isHere = ({ place }: Pick<Holder, 'place'>): boolean => place === '
 export function takeLock(lock: string): LockFile | Holder {
   const before = readHolder(lock) ?? withoutLock(lock)
   if (before !== undefined && before.life !== 'over') return before
-  const sign = draftOf(lock) + signEnd
+  const sign = signOf(lock)
   makeSign(sign)
   let handle: number
   try {
@@ -146,28 +146,34 @@ function readHolder(lock: string): Holder | undefined {
   }
 }
 
-/** Whose lock was taken away while he stands still, and puts it back when he goes on: his sign is there, and lives. */
+/**
+ * Whose lock was taken away while he stands still, and puts it back when he goes on: his sign is there, and lives. Where its name says that he was here, what has
+ * it open may be all that he left.
+ */
 function withoutLock(lock: string): Holder | undefined {
-  const sign = signsOf(lock).find(name => lifeBySign(name) === 'seen')
-  return sign === undefined
-    ? undefined
-    : {
-        lock,
-        pid: pidOf(sign),
-        identity: '',
-        place: 'elsewhere',
-        kernel: '',
-        sign,
-        text: '',
-        touchedAt: statSync(sign).mtimeMs,
-        life: 'seen',
-      }
+  for (const sign of signsOf(lock)) {
+    if (lifeBySign(sign) !== 'seen') continue
+    const named = holderOf(sign)
+    const life = isHere(named) ? lifeHere(named) : 'seen'
+    if (life !== 'over') return { ...named, lock, kernel: '', sign, text: '', touchedAt: statSync(sign).mtimeMs, life }
+  }
 }
 
-const pidOf = (sign: string): number => Number(/\.(\d+)-[\w-]+\.alive$/.exec(sign)?.[1]) || 0
+/** A sign tells by its name whose it is, as long as it is there. */
+const signOf = (lock: string): string =>
+  `${draftOf(lock)}.${[processIdentity(process.pid)!, processPlace()].map(encodeURIComponent)}${signEnd}`
+
+/** That of a release which did not write more than the pid is of anywhere. */
+function holderOf(sign: string): Pick<Holder, 'pid' | 'identity' | 'place'> {
+  const [, pid, identity = '', place = 'elsewhere'] = /\.(\d+)-[\w-]+(?:\.([^,]*),([^,]*))?\.alive$/.exec(basename(sign)) ?? []
+  return { pid: Number(pid) || 0, identity: decodeURIComponent(identity), place: decodeURIComponent(place) }
+}
+
+const lifeHere = ({ pid, identity }: Pick<Holder, 'pid' | 'identity'>): Holder['life'] =>
+  isSameProcess(pid, identity) ? 'seen' : 'over'
 
 function lifeOf(holder: Omit<Holder, 'life'>): Holder['life'] {
-  if (isHere(holder)) return isSameProcess(holder.pid, holder.identity) ? 'seen' : 'over'
+  if (isHere(holder)) return lifeHere(holder)
   const folder = dirname(holder.lock)
   return holder.kernel !== '' && holder.kernel === kernelOf(folder) ? lifeBySign(join(folder, basename(holder.sign))) : 'unknown'
 }

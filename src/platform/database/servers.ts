@@ -2,6 +2,7 @@
 // the package `pg` knows one server only.
 
 import pg from 'pg'
+import { decoded } from '../network.ts'
 
 /** `postgresql://user@a:5432,b:5433/db?target_session_attrs=read-write&…` → a URL for each server, without that parameter: it is what we ask for anyway. */
 export function serversOf(url: string): string[] {
@@ -13,6 +14,23 @@ export function serversOf(url: string): string[] {
 
 /** What `target_session_attrs` says of a URL; absent = as it must be. */
 export const sessionWish = (url: string): string | undefined => /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1]
+
+/** What is wrong with the address of a database, behind the name of its setting: the driver says it late and without that name, and of some ports nothing at all. */
+export function addressRefusal(url: string): string | undefined {
+  if (!/^postgres(ql)?:\/\/\S+$/.test(url)) return 'must begin with postgres:// or postgresql://'
+  // A % that encodes nothing stands for itself there.
+  if (decoded(url.replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined) return 'has percent-encoded bytes that are no UTF-8'
+  try {
+    const ports = serversOf(url).map(connectionString => new pg.Client({ connectionString }).port)
+    if (ports.every(port => port >= 1 && port <= 65_535)) return undefined
+    return 'has a port that is none: it must be from 1 to 65535 (where an address has none, that of PGPORT is taken)'
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return code === 'ERR_INVALID_URL'
+      ? 'is no address: in a password #, /, ? and @ are written %23, %2F, %3F and %40, and a port is from 1 to 65535'
+      : `cannot be used: ${message}`
+  }
+}
 
 /** The whole look, so that a connection is still made within the time that it has. */
 const lookMilliseconds = 3000

@@ -5,13 +5,15 @@
 
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Resolve } from './address.ts'
 
 export type Sources = {
   /** Name servers as `address:port`; those of the system when absent. */
-  readonly servers?: readonly string[]
+  readonly servers?: () => readonly string[]
+  /** The file that names them: they are read again when it is another. */
+  readonly serversFile?: string
   readonly hostsFile?: string
   readonly system?: Resolve
 }
@@ -23,9 +25,22 @@ const waitingMost = 100
 /** Answers that leave it open whether the system knows the name. */
 const unknownThere: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'])
 
-export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: Sources = {}): Resolve {
-  const names = new Resolver({ timeout: timeoutMilliseconds, tries: 2 })
-  if (servers) names.setServers(servers)
+export function resolver({
+  servers,
+  serversFile = '/etc/resolv.conf',
+  hostsFile = '/etc/hosts',
+  system = ask,
+}: Sources = {}): Resolve {
+  let last = ''
+  let names: Resolver | undefined
+  function readServers(): Resolver {
+    const now = stateOf(serversFile)
+    if (names && (now === last || now === '')) return names
+    last = now
+    names = new Resolver({ timeout: timeoutMilliseconds, tries: 2 })
+    if (servers) names.setServers(servers())
+    return names
+  }
   const running = new Map<string, Promise<readonly LookupAddress[]>>()
   const knownToSystem = new Set<string>()
   const waiting = { known: 0, others: 0 }
@@ -34,6 +49,7 @@ export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: So
   async function find(name: string): Promise<readonly LookupAddress[]> {
     const listed = inHostsFile(hostsFile, name)
     if (listed.length > 0) return listed
+    const names = readServers()
     const answers = await Promise.allSettled([names.resolve4(name), names.resolve6(name)])
     const found = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])).map(asAddress)
     if (found.length > 0) return found
@@ -56,6 +72,16 @@ export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: So
     const asking = find(name).finally(() => running.delete(name))
     running.set(name, asking)
     return asking
+  }
+}
+
+/** Another when the file is written, or another in its place; '' while there is none. */
+function stateOf(path: string): string {
+  try {
+    const { dev, ino, mtimeMs, size } = statSync(path)
+    return `${dev} ${ino} ${mtimeMs} ${size}`
+  } catch {
+    return ''
   }
 }
 

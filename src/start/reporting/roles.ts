@@ -41,7 +41,7 @@ const attributes: Readonly<Record<string, readonly [may: string, without: string
 
 /**
  * A sentence for each thing that a role may do beyond what it is for, in the database that is asked; without a name it is the role that signed in there,
- * which may take back one that it was set to. Whoever is a member of another role may become that one, whatever it inherits.
+ * which may take back one that it was set to. Whoever is a member of another role may become that one, whatever it inherits. What extensions bring is not ours.
  */
 export async function rightsBeyond(db: Connection, kind: ReadingRole, role?: string): Promise<string[]> {
   const { rows } = await db.query<{
@@ -54,7 +54,8 @@ export async function rightsBeyond(db: Connection, kind: ReadingRole, role?: str
   }>(
     `with self as (select * from pg_roles where rolname = coalesce($1, session_user)),
        known as (select * from json_to_recordset($2) as known ("table" text, columns json)),
-       own as (select oid, relname::text as name from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm')),
+       own as (select oid, relname::text as name from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm')
+                 and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')),
        columns as (select o.name, a.attrelid, a.attnum from own o join pg_attribute a on a.attrelid = o.oid and a.attnum > 0 and not a.attisdropped
                     where not exists (select from known k where k."table" = o.name
                            and (k.columns is null or a.attname in (select json_array_elements_text(k.columns))))

@@ -82,7 +82,7 @@ export async function prepareTables(db: Connection): Promise<void> {
  * Makes the reporting database follow a cell, or puts right what is there. Returns what was done. A slot that the cell has lost, because it was too far behind or
  * another server took over, is made anew, and everything is copied again beside what is there.
  */
-export async function follow(db: Connection, cell: FollowedCell, now: number, random: Random): Promise<string> {
+export async function follow(db: pg.Pool, cell: FollowedCell, now: number, random: Random): Promise<string> {
   const { owner, replicator, url } = cell
   const name = subscriptionName(cell.name)
   await nameBeat(owner, now, random, cell.name)
@@ -98,7 +98,7 @@ export async function follow(db: Connection, cell: FollowedCell, now: number, ra
   ])
   const [slot, subscription] = [await findSlot(replicator, name), await findSubscription(db, name)]
   if (subscription && slot && !slot.isLost) {
-    await db.query(`alter subscription ${name} connection ${pg.escapeLiteral(url)}`)
+    await sayQuietly(db, `alter subscription ${name} connection ${pg.escapeLiteral(url)}`)
     await db.query(`alter subscription ${name} enable`)
     await db.query(`alter subscription ${name} refresh publication`)
     return 'follows'
@@ -106,11 +106,39 @@ export async function follow(db: Connection, cell: FollowedCell, now: number, ra
   await dropSlots(replicator, await unsubscribe(db, cell.name))
   // Not by the subscription itself: on one server the two would wait for each other.
   await replicator.query(`select pg_create_logical_replication_slot($1, 'pgoutput')`, [name])
-  await db.query(
+  await sayQuietly(
+    db,
     `create subscription ${name} connection ${pg.escapeLiteral(url)} publication ${publication} with (create_slot = false, slot_name = ${name}, copy_data = true)`,
   )
   if (!subscription) return 'is copied'
   return slot ? 'is copied anew: the cell had given up what it kept' : 'is copied anew: the cell kept nothing for it'
+}
+
+/** What would keep the words of a statement on a server, where others than superusers read them, and what ends that for a session. */
+const quiet = {
+  track_activities: 'off',
+  log_statement: 'none',
+  log_min_duration_statement: '-1',
+  log_min_duration_sample: '-1',
+  log_transaction_sample_rate: '0',
+  log_min_error_statement: 'panic',
+  'pg_stat_statements.track': 'none',
+  'pgaudit.log': 'none',
+}
+
+/** A statement that holds a password, in a session of its own. A role that is no superuser leaves as it is what it was not given to set. */
+async function sayQuietly(db: pg.Pool, statement: string): Promise<void> {
+  const session = await db.connect()
+  try {
+    await session.query(
+      `select set_config(name, quiet.value, false) from json_each_text($1) quiet (name, value) join pg_settings using (name)
+        where has_parameter_privilege(name, 'set')`,
+      [JSON.stringify(quiet)],
+    )
+    await session.query(statement)
+  } finally {
+    session.release(true)
+  }
 }
 
 /** Ends a subscription; what was copied stays. Returns patterns of its slots in the cell, which hold what is written there until they are dropped. */
