@@ -534,13 +534,13 @@ it('an answer that cannot be written is one 500, and the next request is answere
   await server.close()
 })
 
-it('who asks is a merchant’s server when its token was found, and not before', () => {
+it('who asks is a merchant’s server when its token was found, and not before', async () => {
   let found = 0
   const request = { method: 'GET', query: '', charset: 'utf-8', seen: {}, isServers: () => found++ } as unknown as Request
   const ask = (said: Caller | HttpAnswer) => readCaller({} as HttpParts, () => said, request, 'read')
-  ask({ status: 403, body: '{}' })
+  await ask({ status: 403, body: '{}' })
   assert.equal(found, 0)
-  ask({ token: { id: 'a' }, merchantId: 'b', entityId: 'c' } as Caller)
+  await ask({ token: { id: 'a' }, merchantId: 'b', entityId: 'c' } as Caller)
   assert.equal(found, 1)
 })
 
