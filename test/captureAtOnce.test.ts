@@ -82,6 +82,9 @@ describe('after a challenge', () => {
       return result.code === declined && found
     }, 'its end is read')
     assert.deepEqual([found.id, found.paymentType, found.amount], [body.id, 'PA', '66.00'])
+    const { body: one } = await gateway.get(`/v1/query/${body.id}`, { entityId }, header)
+    const { body: found3 } = await gateway.get(`/v3/query/${body.id}`, { entityId }, header)
+    assert.deepEqual([one.result.code, found3.records[0].result.code], [declined, declined])
     await eventually(async () => (await codes(body.id)).length === 3, 'the hold is taken back')
     assert.deepEqual(await codes(body.id), ['PA true', 'CP false', 'RV true'])
     assert.deepEqual((await examine(gateway.pool)).findings, [])

@@ -637,7 +637,7 @@ describe('others', () => {
     assert.equal((await bare(closed)).status, 401)
     is(await gateway.get(`/v1/checkouts/${closed}/payment`, {}, theirs), 'pending')
   })
-  it('strangers are turned away before their checkout is looked for; whoever has a token and names no entity waits among shoppers', async () => {
+  it('strangers are turned away before their checkout is looked for; whoever has a token and names no entity waits where payments do', async () => {
     const [id, removed] = [await create(), await create()]
     const path = `/v1/checkouts/${id}`
     const wrong = { 'authentication.userId': other.userId, 'authentication.password': 'a-guess' }
@@ -662,7 +662,7 @@ describe('others', () => {
         gateway.post(path, { amount: '93.00' }),
         remove(`/v1/checkouts/${removed}`, {}),
       ]
-      const pools = ['tollgate pages', 'tollgate pages', 'tollgate pages', 'tollgate work']
+      const pools = Array(4).fill('tollgate work')
       await eventually(async () => (await lockWaiters(gateway.pool)).length === pools.length, 'they look')
       assert.deepEqual(
         (await lockWaiters(gateway.pool)).map(({ name }) => name),

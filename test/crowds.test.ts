@@ -43,7 +43,7 @@ const someAnswer = () => Object.assign(new EventEmitter(), { destroy() {} }) as 
 
 function makeWatch(isShared?: (address: string) => boolean, clock = systemClock) {
   const connections = watchConnections(clock, undefined, isShared)
-  const socketFrom = (remoteAddress: string): FakeSocket => {
+  const madeFrom = (remoteAddress: string, enter: (socket: Socket) => unknown): FakeSocket => {
     const socket = Object.assign(new EventEmitter(), {
       remoteAddress,
       writableLength: 0,
@@ -53,9 +53,12 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
         socket.emit('close')
       },
     })
-    connections.opened(socket as unknown as Socket)
+    enter(socket as unknown as Socket)
     return socket as unknown as FakeSocket
   }
+  const socketFrom = (remoteAddress: string) => madeFrom(remoteAddress, connections.opened)
+  /** On it TLS is to be spoken. */
+  const rawFrom = (remoteAddress: string) => madeFrom(remoteAddress, connections.begun)
   /** Asks for something whose body has not come. */
   const begin = (socket: Socket, caller = socket.remoteAddress!, rawHeaders: string[] = []): IncomingMessage => {
     const incoming = { socket, complete: false, rawHeaders } as IncomingMessage
@@ -72,7 +75,7 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
     connections.begins(asked)
     if (isServers) connections.isServers(asked)
   }
-  return { connections, socketFrom, begin, ask, begins }
+  return { connections, socketFrom, rawFrom, begin, ask, begins }
 }
 
 const never: Timer = { cancel() {}, unref: () => never }
@@ -408,6 +411,27 @@ describe('connections', () => {
     for (const act of each) act()
     const late = come('192.0.2.9', 20)
     assert.deepEqual([closed(late), closed(silent), closed(crowd)], [0, 20, 600])
+  })
+
+  it('on which TLS does not stand yet are on their way', () => {
+    let elapsed = 0
+    const each: (() => void)[] = []
+    const every: Clock['every'] = (milliseconds, act) => {
+      if (milliseconds === 1000) each.push(act)
+      return never
+    }
+    const { connections, socketFrom, ask, begins, rawFrom } = makeWatch(undefined, {
+      ...systemClock,
+      every,
+      elapsed: () => elapsed,
+    })
+    for (let at = 0; at < connectionsMost; at++) begins(ask(socketFrom(`198.51.100.${at % 41}`)), false)
+    const shop = Array.from({ length: 100 }, () => rawFrom('192.0.2.8'))
+    elapsed = 3000
+    for (const act of each) act()
+    const more = Array.from({ length: 20 }, () => rawFrom('192.0.2.8'))
+    assert.deepEqual([...shop, ...more].filter(({ closed }) => closed).length, 0)
+    connections.stop()
   })
 
   it('on which a merchant’s server was answered just now are no crowd: it asks again', () => {

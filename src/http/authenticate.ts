@@ -104,11 +104,11 @@ const mustWait = (parts: HttpParts, request: Request, token: Token, credentials:
   token.legacy &&
   parts.failures.mustWait(token.id, request.address, () => guessOf(parts, request, credentials), parts.clock.real())
 
-/** Whether a caller has shown a token of ours, and names no entity: then the one that is meant is worth looking for. */
-export function leavesEntityOut(parts: HttpParts, request: Request, form: Form): boolean {
+/** The token of ours that a caller has shown who names no entity: then the one that is meant is worth looking for. */
+export function tokenWithoutEntity(parts: HttpParts, request: Request, form: Form): Token | undefined {
   const credentials = entityIn(form) === undefined ? credentialsOf(request, form) : undefined
   const token = credentials && parts.directory.token(credentials.sent)
-  return token !== undefined && isGood(token, credentials!) && !mustWait(parts, request, token, credentials!)
+  return token !== undefined && isGood(token, credentials!) && !mustWait(parts, request, token, credentials!) ? token : undefined
 }
 
 /** A caller and the form that was read. */

@@ -122,7 +122,8 @@ export function watchConnections(
     pipelined.clear()
     const now = clock.elapsed()
     for (const one of connections.values()) {
-      if (now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
+      // A handshake may take longer, and has an end of its own.
+      if (!unsecured.has(one.socket) && now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
       if (now - one.idleSince >= keptSeconds * 1000) keepsFor(one, false)
     }
   })

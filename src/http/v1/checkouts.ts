@@ -12,10 +12,11 @@ import type { Channel } from '../../merchants/directory.ts'
 import type { PaymentResponse } from '../../payments/execute.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
+import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { networkOf } from '../../platform/network.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
-import { type Caller, hasCredentials, keptTo, leavesEntityOut, type Meant, sentForm } from '../authenticate.ts'
+import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithoutEntity } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
@@ -43,21 +44,20 @@ const created = ({ build }: HttpParts, { wireId, createdAt, integrity, link }: N
   ...(link !== undefined && { link }),
 })
 
-/**
- * Who names no entity means the channel of the checkout. It is looked for when a token of ours has come, and not before; and then among shoppers, because nothing is known yet of
- * how much may be asked for by this token.
- */
+/** Who names no entity means the channel of the checkout. It is looked for when a token of ours has come, in the turns of that token, and not before. */
 async function meantBy({ parts }: Admission, request: Request, id: string): Promise<Meant> {
   const form = sentForm(request)
-  if (form === 'tooManyParameters' || !leavesEntityOut(parts, request, form)) return { form }
+  const token = form === 'tooManyParameters' ? undefined : tokenWithoutEntity(parts, request, form)
+  if (!token) return { form }
+  turnedOutToBe(token.id)
   return { form, otherwise: (await openCheckout(parts, id))?.channelId }
 }
 
 export const postCheckoutUpdate =
-  (admission: Admission, ofShoppers: Admission): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
     const { parts } = admission
-    const identified = identify(admission, request, await meantBy(ofShoppers, request, id))
+    const identified = identify(admission, request, await meantBy(admission, request, id))
     if (!('caller' in identified)) return identified
     const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, identified.caller, 'pay')
@@ -70,10 +70,10 @@ export const postCheckoutUpdate =
   }
 
 export const removeCheckout =
-  (admission: Admission, ofShoppers: Admission): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
     const { parts } = admission
-    const admitted = admitRead(admission, request, admission.checks.read, 'pay', await meantBy(ofShoppers, request, id))
+    const admitted = admitRead(admission, request, admission.checks.read, 'pay', await meantBy(admission, request, id))
     if (!('caller' in admitted)) return admitted
     const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, admitted.caller, 'pay')
@@ -95,7 +95,7 @@ export const getCheckout =
       return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
     const opened = isNamed ? undefined : await openCheckout(parts, id)
     const isOpen = channelOfCheckout(parts, opened)?.settings.statusReadsWithoutCredentials
-    const meant = isNamed ? await meantBy(ofShoppers, request, id) : { form, otherwise: opened?.channelId }
+    const meant = isNamed ? await meantBy(ofMerchants, request, id) : { form, otherwise: opened?.channelId }
     const admitted = isOpen ? undefined : admitRead(admission, request, admission.checks.read, 'read', meant)
     if (admitted && !('caller' in admitted)) return admitted
     const checkout = opened ?? (await openCheckout(parts, id))

@@ -7,7 +7,7 @@ import { followUp } from '../../payments/followUps/followUp.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
 import { type Choose, type PaymentRequest, pay } from '../../payments/initial/pay.ts'
-import { currentRecord, readPayment, readSingle } from '../../payments/read/status.ts'
+import { currentRecord, readPayment } from '../../payments/read/status.ts'
 import { isId } from '../../platform/clock.ts'
 import { type HttpAnswer, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import { type Caller, keptTo } from '../authenticate.ts'
@@ -103,7 +103,7 @@ export const queryOne =
     const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
     const { merchantId } = admitted.caller
-    const payment = isId(id) ? await readSingle(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 400)
   }
 
@@ -122,7 +122,7 @@ const codes = Buffer.from(
 /** A merchant's capture, refund or reversal goes to the channel of its payment: a reversal has nothing that a rule could go by. */
 async function channelOfReference(parts: HttpParts, { entity, merchantId }: Caller, id: string): Promise<Channel | undefined> {
   if (entity.kind === 'channel') return undefined
-  const payment = await readSingle(parts, merchantId, id)
+  const payment = await readPayment(parts, merchantId, id)
   const channel = payment && parts.directory.entity(payment.channelId)
   return channel?.kind === 'channel' ? channel : undefined
 }

@@ -22,8 +22,8 @@ export function v1Routes(parts: HttpParts, shoppers: HttpParts): Route[] {
     { method: 'POST', path: '/v1/payments/{id}', callers: 'token', answer: postFollowUp(admission) },
     { method: 'GET', path: '/v1/payments/{id}', callers: 'token', answer: getPayment(admission) },
     { method: 'POST', path: '/v1/checkouts', callers: 'token', answer: postCheckout(admission) },
-    { method: 'POST', path: '/v1/checkouts/{id}', callers: 'token', answer: postCheckoutUpdate(admission, ofShoppers) },
-    { method: 'DELETE', path: '/v1/checkouts/{id}', callers: 'token', answer: removeCheckout(admission, ofShoppers) },
+    { method: 'POST', path: '/v1/checkouts/{id}', callers: 'token', answer: postCheckoutUpdate(admission) },
+    { method: 'DELETE', path: '/v1/checkouts/{id}', callers: 'token', answer: removeCheckout(admission) },
     {
       method: 'GET',
       path: '/v1/checkouts/{id}/payment',

@@ -6,7 +6,7 @@ import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
 import type { Values } from '../../contract/parameters/table.ts'
 import type { SearchPage, SearchRefusal } from '../../payments/read/search.ts'
-import { givenText, readSingle } from '../../payments/read/status.ts'
+import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
 import { isId } from '../../platform/clock.ts'
 import { aged, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
@@ -51,7 +51,7 @@ export const v3One =
     if (!('caller' in admitted)) return admitted
     const { token, entityId, merchantId } = admitted.caller
     const filter = filterOf(admission.parts, admitted.values)
-    const payment = isId(id) ? await readSingle(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     if (!payment) return notFound(admission, request, admitted.caller, 400)
     if (admitted.values.get('includeLinkedTransactions') === 'true') {
       const chain = await admission.searches.chain(

@@ -30,20 +30,9 @@ export async function readPayment(
   id: string,
   keptTo?: string,
 ): Promise<Readable | undefined> {
-  const record = await readSingle(parts, merchantId, id, keptTo)
-  return record?.answer ? concluded(parts.database.work, record) : record
-}
-
-/** The same by what was answered to itself alone: what else there is of its chain stands beside it. */
-export async function readSingle(
-  parts: PaymentParts,
-  merchantId: string,
-  id: string,
-  keptTo?: string,
-): Promise<Readable | undefined> {
   const payment = await findPayment(parts.database.work, merchantId, id)
   if (!payment || (keptTo ?? payment.channelId) !== payment.channelId) return undefined
-  return (await readable(parts, [payment]))[0]
+  return payment.answer ? concluded(parts.database.work, payment) : (await readable(parts, [payment]))[0]
 }
 
 /** Payments of one merchant; those that wait bring what they were answered. */
