@@ -425,10 +425,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     const proxy = await proxyWith()
     const slow = (path: string) =>
       `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\na=`
-    const paths = [`/pay/1.${entity}`, `/office/sign-in`, `/nothing`]
-    const sockets = await Promise.all(
-      Array.from({ length: 1024 }, (_, at) => connect(proxy, slow(paths[Math.min(at % 4, 2)]!), '127.0.0.7')),
-    )
+    const sockets = await Promise.all(Array.from({ length: 1024 }, () => connect(proxy, slow(`/pay/1.${entity}`), '127.0.0.7')))
     try {
       heard = []
       assert.equal((await ask(proxy, `/pay/2.${entity}`)).status, 200)
