@@ -349,8 +349,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   })
 
   it('keeps no place for it over HTTP/2 either, but the few that a network needs', async () => {
-    const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
-    const url = `http://127.0.0.1:${crowded.port}`
+    const [crowded, full] = await Promise.all([1, 2].map(() => proxyWith({ connections: 320, perNetwork: 200 })))
     const crowd: { readonly from: string; readonly session: http2.ClientHttp2Session }[] = []
     const askOn = (session: http2.ClientHttp2Session) =>
       new Promise<number | undefined>(resolve => {
@@ -359,20 +358,18 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         stream.on('response', answer => stream.resume().on('end', () => resolve(answer[':status'])))
         stream.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
       })
-    const open = async (from: string) => {
+    const open = async ({ port }: Proxy, from: string) => {
       const localAddress = `127.0.0.${from}`
-      const session = http2.connect(url, {
-        createConnection: () => net.connect({ port: crowded.port, host: '127.0.0.1', localAddress }),
+      const session = http2.connect(`http://127.0.0.1:${port}`, {
+        createConnection: () => net.connect({ port, host: '127.0.0.1', localAddress }),
       })
       session.on('error', () => {})
       crowd.push({ from, session })
       return askOn(session)
     }
-    const fill = async (networks: readonly (readonly [string, number])[]) => {
-      for (const [net, count] of networks) for (let at = 0; at < count; at++) await open(net)
-    }
-    const [some, more] = [Object.entries(takers).slice(0, -2), Object.entries(takers).slice(-2)]
-    await fill(some) // the last sixteenth is free
+    // The last sixteenth is free.
+    for (const [net, count] of Object.entries(takers).slice(0, -2))
+      for (let at = 0; at < count; at++) assert.equal(await open(crowded!, net), 400)
     const again = await Promise.all(crowd.map(async ({ from, session }) => ({ from, status: await askOn(session) })))
     assert.ok(
       again.every(({ from, status }) => Number(from) < 5 || status === 400),
@@ -380,9 +377,10 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     )
     const went = again.filter(({ status }) => status === undefined).length
     assert.ok(went >= 55, `${went} went: a quarter of all is free`)
-    await fill([...some, ...more])
-    assert.equal(await open('20'), 400)
-    assert.equal(await isAnswered(crowded, '127.0.0.100'), true)
+    assert.equal(await isAnswered(crowded!, '127.0.0.100'), true)
+    // Of many networks, none of which has many, each keeps two where that is taken too.
+    for (let at = 0; at < 320; at++) await open(full!, String(30 + (at % 32)))
+    assert.equal(await isAnswered(full!, '127.0.0.100'), true)
     for (const { session } of crowd) session.destroy()
   })
 
