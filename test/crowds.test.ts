@@ -81,6 +81,24 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
 const never: Timer = { cancel() {}, unref: () => never }
 const everybody = () => true
 
+/** Time that stands until it is told, and what happens each second in it. */
+function standingClock() {
+  let elapsed = 0
+  const each: (() => void)[] = []
+  const every: Clock['every'] = (milliseconds, act) => {
+    if (milliseconds === 1000) each.push(act)
+    return never
+  }
+  return {
+    clock: { ...systemClock, every, elapsed: () => elapsed },
+    /** Another second begins, so many after the first. */
+    tick(seconds: number) {
+      elapsed = seconds * 1000
+      for (const act of each) act()
+    },
+  }
+}
+
 describe('small pieces of bodies in one second', () => {
   const standing = { ...systemClock, every: () => never }
   const share = Math.floor(8192 / (1 - 1 / 256))
@@ -120,12 +138,7 @@ describe('small pieces of bodies in one second', () => {
 
 describe('newcomers', () => {
   it('of one network are so many in a second; others come in, and all do in the next', () => {
-    const each: (() => void)[] = []
-    const every: Clock['every'] = (milliseconds, act) => {
-      if (milliseconds === 1000) each.push(act)
-      return never
-    }
-    const clock = { ...systemClock, every }
+    const { clock, tick } = standingClock()
     const { connections } = makeWatch(address => address === '10.0.0.1', clock)
     const admitted = (address: (at: number) => string, count = 3 * openingsMost) =>
       Array.from({ length: count }, (_, at) => connections.admits(address(at))).filter(Boolean).length
@@ -153,7 +166,7 @@ describe('newcomers', () => {
       admitted(() => '10.0.0.1'),
       3 * openingsMost,
     )
-    for (const act of each) act()
+    tick(1)
     assert.equal(
       admitted(() => '192.0.2.7'),
       openingsMost,
@@ -383,13 +396,8 @@ describe('connections', () => {
   })
 
   it('that were opened just now are for what is on its way: many at once take the places of crowds, and none of their own', () => {
-    let elapsed = 0
-    const each: (() => void)[] = []
-    const every: Clock['every'] = (milliseconds, act) => {
-      if (milliseconds === 1000) each.push(act)
-      return never
-    }
-    const { socketFrom, ask, begins } = makeWatch(undefined, { ...systemClock, every, elapsed: () => elapsed })
+    const { clock, tick } = standingClock()
+    const { socketFrom, ask, begins } = makeWatch(undefined, clock)
     const crowd = Array.from({ length: connectionsMost }, (_, at) => {
       const socket = socketFrom(`198.51.100.${at % 41}`)
       begins(ask(socket), false)
@@ -407,41 +415,25 @@ describe('connections', () => {
     // Nobody has asked anything on these for a while: they are a crowd like any other.
     const silent = come('192.0.2.9', 150)
     assert.deepEqual([closed(silent), closed(crowd)], [0, 600])
-    elapsed = 1500
-    for (const act of each) act()
+    tick(1.5)
     const late = come('192.0.2.9', 20)
     assert.deepEqual([closed(late), closed(silent), closed(crowd)], [0, 20, 600])
   })
 
   it('on which TLS does not stand yet are on their way', () => {
-    let elapsed = 0
-    const each: (() => void)[] = []
-    const every: Clock['every'] = (milliseconds, act) => {
-      if (milliseconds === 1000) each.push(act)
-      return never
-    }
-    const { connections, socketFrom, ask, begins, rawFrom } = makeWatch(undefined, {
-      ...systemClock,
-      every,
-      elapsed: () => elapsed,
-    })
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, ask, begins, rawFrom } = makeWatch(undefined, clock)
     for (let at = 0; at < connectionsMost; at++) begins(ask(socketFrom(`198.51.100.${at % 41}`)), false)
     const shop = Array.from({ length: 100 }, () => rawFrom('192.0.2.8'))
-    elapsed = 3000
-    for (const act of each) act()
+    tick(3)
     const more = Array.from({ length: 20 }, () => rawFrom('192.0.2.8'))
     assert.deepEqual([...shop, ...more].filter(({ closed }) => closed).length, 0)
     connections.stop()
   })
 
   it('on which a merchant’s server was answered just now are no crowd: it asks again', () => {
-    let elapsed = 0
-    const each: (() => void)[] = []
-    const every: Clock['every'] = (milliseconds, act) => {
-      if (milliseconds === 1000) each.push(act)
-      return never
-    }
-    const { connections, socketFrom, ask, begins } = makeWatch(undefined, { ...systemClock, every, elapsed: () => elapsed })
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, ask, begins } = makeWatch(undefined, clock)
     const shop = Array.from({ length: 200 }, () => {
       const outgoing = someAnswer()
       const socket = socketFrom('192.0.2.8')
@@ -458,8 +450,7 @@ describe('connections', () => {
     })
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
     const come = (seconds: number) => {
-      elapsed = seconds * 1000
-      for (const act of each) act()
+      tick(seconds)
       return socketFrom('192.0.2.9').closed
     }
     assert.deepEqual([come(9), closed(shop), closed(crowd)], [false, 0, 1])
@@ -1052,6 +1043,7 @@ const requestFrom = (address: string): Request => ({
   body: '',
   charset: 'utf-8',
   address,
+  networks: networksAround(address),
   publicUrl: '',
   number: '0'.repeat(32),
   isGone: () => false,

@@ -226,6 +226,7 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     method: 'GET',
     headers: {},
     address: '',
+    networks: [''],
     publicUrl: 'https://pay.example',
     number: '',
     charset: 'utf-8',

@@ -136,6 +136,7 @@ test('what strangers send is not even read', async () => {
     headers,
     body,
     address: '',
+    networks: [''],
     publicUrl: 'https://pay.example',
     number: '',
     charset: 'utf-8',

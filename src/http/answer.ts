@@ -22,6 +22,8 @@ export type Request = {
   readonly charset: Charset
   /** Address of the caller, as far as trusted proxies tell. */
   readonly address: string
+  /** That address, or its /64 of IPv6, and those around it. */
+  readonly networks: readonly string[]
   /** Where the caller reaches us, without a slash at the end: addresses of ours that it is given begin so (decisions, 68). */
   readonly publicUrl: string
   /** The origin by which this request reached us. */

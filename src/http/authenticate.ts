@@ -107,8 +107,9 @@ const mustWait = (parts: HttpParts, request: Request, token: Token, credentials:
 /** The token of ours that a caller has shown who names no entity: then the one that is meant is worth looking for. */
 export function tokenWithoutEntity(parts: HttpParts, request: Request, form: Form): Token | undefined {
   const credentials = entityIn(form) === undefined ? credentialsOf(request, form) : undefined
-  const token = credentials && parts.directory.token(credentials.sent)
-  return token !== undefined && isGood(token, credentials!) && !mustWait(parts, request, token, credentials!) ? token : undefined
+  if (!credentials) return undefined
+  const token = parts.directory.token(credentials.sent)
+  return isGood(token, credentials) && !mustWait(parts, request, token, credentials) ? token : undefined
 }
 
 /** A caller and the form that was read. */

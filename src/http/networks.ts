@@ -3,8 +3,8 @@
 import { networkShare } from '../platform/network.ts'
 
 /**
- * Connections, those of them on which merchants' servers wait for an answer, or have had one and ask again any moment, and those that were opened just now and have asked nothing; requests whose answers are not
- * gone, bytes of requests that have not begun, and bytes of answers that are not taken.
+ * Connections, those of them on which merchants' servers wait for an answer, or have had one and ask again any moment, and those that were opened just now and have
+ * asked nothing; requests whose answers are not gone, bytes of requests that have not begun, and bytes of answers that are not taken.
  */
 export type NetworkCount = 'connections' | 'serving' | 'fresh' | 'unfinished' | 'kept' | 'untaken'
 

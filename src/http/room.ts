@@ -77,13 +77,13 @@ export type Room = {
 }
 
 export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room {
-  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
     const found = networkName(newcomer) === '' ? proxiedWhoGoes(newcomer) : undefined
     return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
   }
 
+  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
+   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
     // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
     const own = spareCrowd(newcomer)

@@ -3,7 +3,7 @@
 
 import { notBuilt } from '../contract/notBuilt.ts'
 import { askedBy } from '../platform/database/fairPool.ts'
-import { networksAround } from '../platform/network.ts'
+import { decoded } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
@@ -103,7 +103,7 @@ function answerOf(
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
-  return askedBy(networksAround(request.address).at(-1)!, () => route.answer(asked, named))
+  return askedBy(request.networks.at(-1)!, () => route.answer(asked, named))
 }
 
 const nothing: PathValues = {}
@@ -126,19 +126,10 @@ function namesIn(pattern: readonly Segment[], segments: readonly string[]): Path
       return named
     } else {
       if (!segment) return undefined
-      named[expected.name] = decoded(segment)
+      named[expected.name] = decoded(segment) ?? segment // what is not even a name will not be found
     }
   }
   return segments.length === pattern.length ? named : undefined
-}
-
-/** What is not even a name stays what it is: it will not be found. */
-function decoded(raw: string): string {
-  try {
-    return decodeURIComponent(raw)
-  } catch {
-    return raw
-  }
 }
 
 /** What a browser asks before a script of another site may send something: no credentials travel. */

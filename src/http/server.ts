@@ -122,7 +122,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         serve(destination, request, incoming, outgoing, isTooLarge, started)
       }
       const weight = (bytes ?? 0) + request.query.length
-      const leave = turns.turn(networksAround(request.address), weight, destination.route?.cost ?? 1, begin)
+      const leave = turns.turn(request.networks, weight, destination.route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
       if (leave) connections.stands(incoming, leave)
     })
@@ -216,6 +216,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       body: '',
       charset: 'utf-8',
       address,
+      networks: networksAround(address),
       publicUrl: '',
       number: randomHex(parts.random),
       isGone: () => socket.destroyed,
@@ -258,7 +259,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (isTooLong(head)) return send(request, incoming, outgoing, shortHead(made), cors)
     outgoing.writeHead(status, head)
     connections.answers(incoming, length)
-    turns.spent(networksAround(request.address), status === 429 ? length + refusedBytes : length)
+    turns.spent(request.networks, status === 429 ? length + refusedBytes : length)
     if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
@@ -289,6 +290,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address,
+      networks: networksAround(address),
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,

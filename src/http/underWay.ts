@@ -1,7 +1,7 @@
 // How many requests of one caller may be under way at a time. What waits for the database or an acquirer waits in the order in which it came: without a
 // limit one caller's thousands would stand before everybody else's next.
 
-import { networkShare, networksAround } from '../platform/network.ts'
+import { networkShare } from '../platform/network.ts'
 import type { Request } from './answer.ts'
 
 /** Of one network, where no token says whose they are. */
@@ -9,7 +9,7 @@ export const networkRequestsMost = 256
 
 /** Counts a request of which no token says whose it is for its network, and for those around it. */
 export const isWithinNetwork = (underWay: UnderWay, request: Request): boolean =>
-  networksAround(request.address).every(network => underWay(request, network, networkRequestsMost * networkShare(network)))
+  request.networks.every(network => underWay(request, network, networkRequestsMost * networkShare(network)))
 
 /** Counts a request under a key until it is answered; false when so many are under way already. */
 export type UnderWay = (request: Request, key: string, most: number) => boolean

@@ -7,6 +7,7 @@ import { results } from '../contract/results/results.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { WriteTimeout } from '../platform/database/errors.ts'
 import { hasDue } from '../platform/due/store.ts'
+import { decoded } from '../platform/network.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { type PaymentResponse, pendingRecord } from './execute.ts'
 import type { Refusal } from './initial/choose.ts'
@@ -39,19 +40,11 @@ export function requestKey(
     .sort()
     .join('\n')
   const fingerprints = keyedHashes(keys, 'request body', body)
-  const place = plainPath(path)
+  // Letters may be written in percents as well, by a proxy too: it is the same place (RFC 3986, 6.2.2.2).
+  const place = decoded(path) ?? path
   const claims = (id: string): KeyClaim[] =>
     keyedHashes(keys, 'idempotency key', `${id}\n${place}\n${key}`).map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
   return { named: claims(entityId), ruled: channelId === undefined || channelId === entityId ? [] : claims(channelId) }
-}
-
-/** Letters may be written in percents as well, by a proxy too: it is the same place (RFC 3986, 6.2.2.2). */
-function plainPath(path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
 }
 
 /** The same key with another body. */

@@ -13,7 +13,6 @@ import type { PaymentResponse } from '../../payments/execute.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
-import { networkOf } from '../../platform/network.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
 import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithoutEntity } from '../authenticate.ts'
@@ -104,7 +103,7 @@ export const getCheckout =
     if (!checkout || !channel || (admitted && !channelFor(parts, checkout, admitted.caller, 'read')))
       return gone(parts, request, entityId)
     // Whoever has seen the id may read where that alone opens it: he uses up nobody else's readings.
-    const reader = admitted ? 'its merchant' : networkOf(request.address)
+    const reader = admitted ? 'its merchant' : request.networks[0]!
     const { statusReadsPerMinute } = channel.settings
     const wait = admission.reads(channel.merchantId, `${id} ${reader}`, statusReadsPerMinute, parts.clock.real())
     if (wait > 0)

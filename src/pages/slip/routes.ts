@@ -4,7 +4,6 @@ import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer
 import { noteFailure } from '../../http/failure.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { isPassing } from '../../platform/database/elsewhere.ts'
-import { networksAround } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
 import { qrCode } from '../qrCode.ts'
@@ -59,7 +58,7 @@ const pdf = (parts: SlipPageParts): RequestFunction => {
   const draw = slipPapers(parts.clock)
   return found(parts, async (view, request, address) => {
     if (!canBePaid(view)) return redirectAnswer(address)
-    return bytes(await draw(networksAround(request.address).at(-1)!, view), 'application/pdf', unframed)
+    return bytes(await draw(request.networks.at(-1)!, view), 'application/pdf', unframed)
   })
 }
 
