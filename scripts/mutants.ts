@@ -1,4 +1,4 @@
-// Plants the faults of mutants/mutants.ts one at a time in a scratch copy and shows which of them no test sees:
+// Plants the faults of mutants/rooms/ one at a time in a scratch copy and shows which of them no test sees:
 // `npm run mutants [-- --parallel=2] [-- part of a name …]`.
 
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'

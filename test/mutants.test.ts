@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { mutants } from '../scripts/mutants/mutants.ts'
+import { mutants, mutantsOf } from '../scripts/mutants/mutants.ts'
 import { planted } from '../scripts/mutants/plant.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -24,4 +24,13 @@ for (const mutant of mutants) {
 
 test('no two faults have one name', () => {
   assert.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length)
+})
+
+test('each fault stands in the list of the room where its file is', () => {
+  const roomOf = (file: string) => /^src\/([^/]+)\//.exec(file)?.[1] ?? 'project'
+  const elsewhere = Object.entries(mutantsOf).flatMap(([room, list]) => list.filter(({ file }) => roomOf(file) !== room))
+  assert.deepEqual(
+    elsewhere.map(({ name }) => name),
+    [],
+  )
 })
