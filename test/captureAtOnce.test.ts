@@ -97,6 +97,27 @@ describe('after a challenge', () => {
   })
 })
 
+it('a capture that the merchant asked for too early is not the one that it waits for', async () => {
+  const { body } = await send({ ...challenged, amount: '65.00' })
+  const early = await gateway.post(
+    `/v1/payments/${body.id}`,
+    { entityId, paymentType: 'CP', amount: '65.00', currency: 'EUR' },
+    header,
+  )
+  assert.equal(early.body.result.code, '700.400.570')
+  const lock = await gateway.pool.connect()
+  await lock.query('begin')
+  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, body.id])
+  const walking = makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+  await eventually(async () => (await codes(body.id)).includes('PA true'), 'it is authorized')
+  const meanwhile = await read(body.id)
+  await lock.query('rollback')
+  lock.release()
+  await walking
+  assert.deepEqual([meanwhile.result.code, (await read(body.id)).result.code], ['000.200.000', '000.100.110'])
+  assert.deepEqual(await codes(body.id), ['PA true', 'CP false', 'CP true'])
+})
+
 it('a shopper who comes from a challenge goes to the shop when the capture is answered, and not before', async () => {
   const { body } = await send({ ...challenged, amount: '65.00' })
   const lock = await gateway.pool.connect()
@@ -183,28 +204,36 @@ describe('while nobody knows what became of the capture', () => {
   })
 })
 
-it('a twin of one that was torn apart is told nothing before it is captured', async () => {
-  const order = { 'customParameters[simulateDelay]': '2000' }
-  const lock = await gateway.pool.connect()
-  const first = send(order, 'torn')
-  const root = await eventually(async () => {
-    const { rows } = await gateway.pool.query<{ id: string }>(
-      `select id from payments p where payment_type = 'PA' and merchant_id = $1 and not exists (select 1 from answers a where a.payment_id = p.id)
-       and not exists (select 1 from continuations c where c.payment_id = p.id)`,
-      [merchantId],
-    )
-    return rows[0]?.id
-  }, 'it is written')
-  await lock.query('begin')
-  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, root])
-  assert.equal((await first).status, 503)
-  await lock.query('rollback')
-  lock.release()
-  assert.deepEqual(await codes(root), ['PA true'])
-  const { body } = await send(order, 'torn')
-  assert.deepEqual([body.result.code, body.id], ['000.200.000', root])
-  assert.equal((await read(root)).result.code, '000.200.000')
-  await advance('2m')
-  assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV true'])
-  assert.equal((await send(order, 'torn')).body.result.code, declined)
-})
+for (const asks of [false, true])
+  it(`a twin of one that was torn apart is told nothing before it is captured${asks ? ', whatever the merchant asked for before' : ''}`, async () => {
+    const order = { 'customParameters[simulateDelay]': '2000', ...(asks && { amount: '65.00' }) }
+    const key = asks ? 'torn-and-asked' : 'torn'
+    const lock = await gateway.pool.connect()
+    const first = send(order, key)
+    const root = await eventually(async () => {
+      const { rows } = await gateway.pool.query<{ id: string }>(
+        `select id from payments p where payment_type = 'PA' and merchant_id = $1 and not exists (select 1 from answers a where a.payment_id = p.id)
+         and not exists (select 1 from continuations c where c.payment_id = p.id)`,
+        [merchantId],
+      )
+      return rows[0]?.id
+    }, 'it is written')
+    if (asks) {
+      const capture = { entityId, paymentType: 'CP', amount: '65.00', currency: 'EUR' }
+      const { body } = await gateway.post(`/v1/payments/${root}`, capture, header)
+      assert.equal(body.result.code, '700.400.570')
+    }
+    await lock.query('begin')
+    await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, root])
+    assert.equal((await first).status, 503)
+    await lock.query('rollback')
+    lock.release()
+    const early = asks ? ['CP false'] : []
+    assert.deepEqual(await codes(root), ['PA true', ...early])
+    const { body } = await send(order, key)
+    assert.deepEqual([body.result.code, body.id], ['000.200.000', root])
+    assert.equal((await read(root)).result.code, '000.200.000')
+    await advance('2m')
+    assert.deepEqual(await codes(root), ['PA true', ...early, ...(asks ? ['CP true'] : ['CP false', 'RV true'])])
+    assert.equal((await send(order, key)).body.result.code, asks ? '000.100.110' : declined)
+  })

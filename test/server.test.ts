@@ -341,6 +341,30 @@ describe('stopping', () => {
   })
 })
 
+it('a server that stops waits for answers, and for nobody whose request does not come', { timeout: 30_000 }, async () => {
+  let answerIt: (() => void) | undefined
+  const answer = () =>
+    new Promise<HttpAnswer>(resolve => {
+      answerIt = () => resolve({ status: 200, body: '{}' })
+    })
+  const patience = { answerSeconds: 60, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 60 }
+  const server = serverOf((_, path) => ({ name: path, answer }), patience)
+  const port = await server.listen(0, '127.0.0.1')
+  const asking = open(port)
+  asking.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  const silent = ['', 'GET / HTTP/1.1\r\nHost: x\r\n', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\na'].map(text => {
+    const line = open(port)
+    if (text !== '') line.write(text)
+    return line
+  })
+  await eventually(async () => answerIt !== undefined, 'it is asked')
+  const stopped = server.close()
+  for (const { closed } of silent) await closed
+  answerIt!()
+  assert.equal((await asking.next()).status, 200)
+  await stopped
+})
+
 it('every route for tokens asks for one, and no other does', async () => {
   const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {}, clock: systemClock } as unknown as Gateway, [])
   for (const { method, path, callers } of routes) {

@@ -78,8 +78,8 @@ export type Connections = {
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
   closeSoon(socket: Socket): void
-  /** Closes those on which TLS does not stand yet, or all of them. */
-  closeAll(which: 'unsecured' | 'every'): void
+  /** Closes those on which TLS does not stand yet, those with no whole request and nothing left to take, or all of them. */
+  closeAll(which: 'unsecured' | 'unowed' | 'every'): void
   stop(): void
 }
 
@@ -280,6 +280,9 @@ export function watchConnections(
     if (isOwed(one) && one.network.waiting.delete(one)) one.network.owed.add(one)
   }
 
+  /** Neither is an answer made, nor does one wait to be taken; what is to be closed has an end of its own. */
+  const isUnowed = (one: OpenConnection) => !isOwed(one) && one.socket.writableLength === 0 && one.endsBefore === undefined
+
   function drop(socket: Socket): void {
     stopParsing(socket) // before it is destroyed, with what it is owed: afterwards nobody finds its parser
     forget(socket)
@@ -448,7 +451,11 @@ export function watchConnections(
     },
     closeSoon,
     closeAll(which) {
-      for (const socket of [...(which === 'every' ? connections.keys() : unsecured)]) socket.destroy()
+      const closed =
+        which === 'unsecured'
+          ? unsecured
+          : [...connections.values()].filter(one => which === 'every' || isUnowed(one)).map(({ socket }) => socket)
+      for (const socket of [...closed]) socket.destroy()
     },
     stop() {
       timer.cancel()

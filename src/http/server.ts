@@ -336,9 +336,11 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       for (const stream of streams) stream.destroy()
       server.closeIdleConnections()
       connections.closeAll('unsecured')
+      // From here on Node closes nobody whose request does not come: what is on its way has two seconds.
+      const silent = parts.clock.every(2000, () => connections.closeAll('unowed'))
       const hurry = parts.clock.after(40_000, () => connections.closeAll('every'))
       await closed
-      hurry.cancel()
+      for (const timer of [silent, hurry]) timer.cancel()
       connections.stop()
     },
   }

@@ -41,6 +41,8 @@ export type PaymentRecord = {
   readonly card?: { readonly bin?: string; readonly last4Digits: string }
   /** A PA.CP: captured as soon as it is approved. */
   readonly captureAtOnce?: true
+  /** A capture of a PA.CP that somebody asked for: not the one that completes it, whatever becomes of it. */
+  readonly asked?: true
   /** A slip: nothing is held or cleared by it, only its receipts are money. */
   readonly slip?: true
   /** A capture: how much of the hold it ends. */

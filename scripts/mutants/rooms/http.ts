@@ -325,4 +325,8 @@ export const httpMutants: readonly Mutant[] = [
     find: 'if (/<!(?!--)/.test(load))', instead: 'if (load === undefined)' },
   { name: 'xml: a stranger has thousands of elements parsed', file: 'src/http/xml/queryRequest.ts', tests: ['xmlQuery'],
     find: '.length > loadElementsMost + 1)', instead: '.length > 9999)' },
+  { name: 'stopping: whoever sends nothing is waited for', file: 'src/http/server.ts', tests: ['server'],
+    find: "connections.closeAll('unowed')", instead: "connections.closeAll('unsecured')" },
+  { name: 'stopping: who waits for an answer is not waited for', file: 'src/http/connections.ts', tests: ['server'],
+    find: '!isOwed(one) && one.socket.writableLength === 0', instead: 'one.socket.writableLength === 0' },
 ]

@@ -391,6 +391,8 @@ export const startMutants: readonly Mutant[] = [
     find: 'src,ipmask(32,48) table', instead: 'src,ipmask(8,48) table' },
   { name: 'cells: a few networks keep all places', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: '  tcp-request connection reject if ${isBeyond(most, few(32))}\n', instead: '' },
+  { name: 'cells: many networks with some connections each take all places of the proxy', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: '  tcp-request connection reject if ${isBeyond(rest, few(128))}\n', instead: '' },
   { name: 'cells: half of all places are for a few networks', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: '  tcp-request connection reject if ${isBeyond(half, few(8))}\n', instead: '' },
   { name: 'cells: idle connections keep all places', file: 'src/start/proxy.ts', tests: ['cellsProxy'],

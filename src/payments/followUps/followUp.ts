@@ -32,7 +32,16 @@ import { insertFollowUp } from '../store/payments.ts'
 import { findRoot, holdChain } from '../store/read.ts'
 import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
-import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen, takesNoRefusals } from './rules.ts'
+import {
+  type Chain,
+  done,
+  type FollowUpType,
+  forbids,
+  isCompleting,
+  releasesAtIssuer,
+  reversalOpen,
+  takesNoRefusals,
+} from './rules.ts'
 
 /**
  * `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. `by`: who of the staff
@@ -145,7 +154,7 @@ export async function completeCapture(
   const captures = done(chain, 'CP')
   if (captures.length > 0) return captures.some(({ answer }) => answer)
   if (!authorized.answer?.approved || done(chain, 'RV').length > 0) return true
-  if (chain.some(({ type }) => type === 'CP')) await refer(parts, channel, authorized, { paymentType: 'RV' })
+  if (chain.some(isCompleting)) await refer(parts, channel, authorized, { paymentType: 'RV' })
   else {
     const said = { outcome: 'success', body: authorized.answer.body } as const
     return (await captureAtOnce(parts, channel, authorized, said)).outcome !== 'pending'
@@ -252,7 +261,7 @@ function decide(
         ['descriptor', descriptorOf(channel, id, values, reference)],
       ],
       ...(root.record.card && { card: root.record.card }),
-      ...(type === 'CP' && { releases: open }),
+      ...(type === 'CP' && { releases: open, ...(root.record.captureAtOnce && !request.completes && { asked: true as const }) }),
       ...(type === 'RV' && { releasesAtIssuer: root.record.slip || releasesAtIssuer(now, root), remains: open - asked.amount }),
       ...(!refused && connector?.prepare && { prepared: connector.prepare(asked) }),
     },

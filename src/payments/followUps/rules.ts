@@ -118,6 +118,9 @@ export function done(followers: readonly PaymentState[], type: FollowUpType | 'C
   return followers.filter(follower => follower.type === type && (!follower.answer || follower.answer.approved))
 }
 
+/** The capture that completes a PA.CP, and none that somebody asked for. */
+export const isCompleting = ({ type, record }: PaymentState): boolean => type === 'CP' && !record.asked
+
 /** What was cleared: an approved DB, the approved capture of a PA, or the receipts of a slip. */
 export function cleared(root: PaymentState, followers: readonly PaymentState[]): number {
   if (root.type === 'DB') return root.answer?.approved ? root.amount : 0

@@ -1,6 +1,7 @@
 // What a payment has come to. A PA.CP has with its capture: until that is answered it is pending, and where it fails the payment has failed (decisions, 13).
 
 import type { Connection } from '../../platform/database/connect.ts'
+import { isCompleting } from '../followUps/rules.ts'
 import type { PaymentState } from '../payment.ts'
 import { findChain, findPayment, storedJson } from '../store/read.ts'
 
@@ -11,8 +12,9 @@ export async function conclusionOf(db: Connection, payment: PaymentState): Promi
   const captures = followers.filter(({ type }) => type === 'CP')
   if (captures.some(({ answer }) => answer?.approved)) return payment
   // Reversed before it could be captured, it stands like any that is reversed.
-  if (captures.length === 0) return followers.some(({ type, answer }) => type === 'RV' && answer?.approved) ? payment : undefined
-  return captures.every(({ answer }) => answer) ? captures[0] : undefined
+  const completing = followers.find(isCompleting)
+  if (!completing) return followers.some(({ type, answer }) => type === 'RV' && answer?.approved) ? payment : undefined
+  return captures.every(({ answer }) => answer) ? completing : undefined
 }
 
 /** The payment as its merchant and its shopper are told of it: with the answer that counts, none while it is captured. */
