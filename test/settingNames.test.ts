@@ -1,7 +1,10 @@
 // Names of settings: one that was mistyped is told before anything starts, other programs' variables are left alone, and no slip opens a sandbox.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { withoutSettings } from '../scripts/test/environment.ts'
 import { readConfig } from '../src/start/config.ts'
@@ -85,10 +88,18 @@ describe('an address of another', () => {
   it('names the setting of a database that the driver does not understand, and nothing of its password', () => {
     const none = / is no address: in a password #, \/, \? and @ are written %23/
     const port = / has a port that is none: it must be from 1 to 65535/
+    const unnamed = / has a \? with no name of a parameter behind it: in a password \? is written %3F/
+    const pipe = join(mkdtempSync(join(tmpdir(), 'tollgate-pipe-')), 'pipe')
+    execFileSync('mkfifo', [pipe])
     const wrong: [url: string, sentence: RegExp][] = [
       ['postgres://user:sEcret#1@db/x', none],
       ['postgres://user:sEcret/1@db/x', none],
-      ['postgres://user:sEcret?1@db/x', none],
+      ['postgres://user:sEcret?1@db/x', unnamed],
+      ['postgres://user:12?sEcret@db/x', unnamed],
+      ['postgres://user:sEcret@db/x?sslMode=verify-full', / has a parameter that is not known: sslMode\./],
+      ['postgres://user:sEcret@db/x?sslmode=verify-full&ssl_mode=verify-full', / has a parameter that is not known: ssl_mode\./],
+      ['postgres://user:sEcret@db/x?sslkey=/', / names \/ as sslkey, which is no file\./],
+      [`postgres://user:sEcret@db/x?sslrootcert=${pipe}`, / names .* as sslrootcert, which is no file\./],
       ['postgres://user:sEcret@[::1/x', none],
       ['postgres://user:sEcret@db:65536/x', none],
       ['postgres://user:sEcret@db/x?port=65536', port],

@@ -1,7 +1,9 @@
 // One database on several servers: one takes writes, the others follow it, and after a failure another takes them. Each new connection looks for it;
 // the package `pg` knows one server only.
 
+import { existsSync } from 'node:fs'
 import pg from 'pg'
+import { isFile } from '../files.ts'
 import { decoded } from '../network.ts'
 
 /** `postgresql://user@a:5432,b:5433/db?target_session_attrs=read-write&…` → a URL for each server, without that parameter: it is what we ask for anyway. */
@@ -20,6 +22,8 @@ export function addressRefusal(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url)) return 'must begin with postgres:// or postgresql://'
   // A % that encodes nothing stands for itself there.
   if (decoded(url.replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined) return 'has percent-encoded bytes that are no UTF-8'
+  const refusal = parametersRefusal(new URLSearchParams(/\?(.*)$/.exec(url)?.[1] ?? ''))
+  if (refusal !== undefined) return refusal
   try {
     const ports = serversOf(url).map(connectionString => new pg.Client({ connectionString }).port)
     if (ports.every(port => port >= 1 && port <= 65_535)) return undefined
@@ -29,6 +33,22 @@ export function addressRefusal(url: string): string | undefined {
     return code === 'ERR_INVALID_URL'
       ? 'is no address: in a password #, /, ? and @ are written %23, %2F, %3F and %40, and a port is from 1 to 65535'
       : `cannot be used: ${message}`
+  }
+}
+
+const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
+const knownParameters = new Set([
+  ...['host', 'port', 'user', 'password', 'application_name', 'fallback_application_name', 'client_encoding', 'options'],
+  ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout', 'target_session_attrs'],
+  ...['ssl', 'sslmode', 'sslnegotiation', 'uselibpqcompat', ...fileParameters],
+])
+
+/** The driver passes over a name that it does not know: `sslMode=verify-full` would connect without TLS. And it waits for a pipe. */
+function parametersRefusal(parameters: URLSearchParams): string | undefined {
+  for (const [name, value] of parameters) {
+    if (!/^\w{1,40}$/.test(name)) return 'has a ? with no name of a parameter behind it: in a password ? is written %3F'
+    if (!knownParameters.has(name)) return `has a parameter that is not known: ${name}`
+    if (fileParameters.includes(name) && existsSync(value) && !isFile(value)) return `names ${value} as ${name}, which is no file`
   }
 }
 
