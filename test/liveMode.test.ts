@@ -543,6 +543,9 @@ describe('a token for live mode', () => {
       'our-shop-token-1',
       '5a11d0000000000000000000000000f1',
       'Passw0rd!Passw0rd!Passw0rd!Passw0rd!',
+      'qwertyuiopasdfghjklzxcvbnm1234567890',
+      '0987654321POIUYTREWQLKJHGFDSAMNBVCXZ',
+      '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p!',
     ])
       assert.ok(bitsOfChance(text) < 128, text)
   })

@@ -103,4 +103,6 @@ export const merchantsMutants: readonly Mutant[] = [
     find: "ofMerchant(merchantId, () => ofAll('', work))", instead: 'work()' },
   { name: 'settings: one merchant keeps all others waiting', file: 'src/merchants/turns.ts', tests: ['officeEntities'],
     find: "ofMerchant(merchantId, () => ofAll('', work))", instead: "ofAll('', work)" },
+  { name: 'tokens: rows of keys are chance', file: 'src/merchants/access/secretStrength.ts', tests: ['liveMode'],
+    find: 'withoutWords(withoutRows(text))', instead: 'withoutWords(text)' },
 ]

@@ -28,7 +28,7 @@ function decoded(text: string, encoding: (typeof encodings)[number]): string | u
 }
 
 function bitsOfLetters(text: string): number {
-  const letters = [...withoutRuns(period(withoutWords(text)))]
+  const letters = [...withoutRuns(period(withoutWords(withoutRows(text))))]
   const { size } = alphabets.find(({ pattern }) => pattern.test(letters.join('')))!
   // A random text shows most of the letters that it may have; one that shows few was made of words or of repetition.
   const seen = new Set(letters).size
@@ -62,6 +62,32 @@ function withoutRuns(text: string): string {
     if (goesOn) continue
     kept += at - from >= 6 ? text[from] : text.slice(from, at)
     from = at
+  }
+  return kept
+}
+
+const rowsOfKeys = [
+  'qwertyuiop',
+  'qwertzuiop',
+  'azertyuiop',
+  'asdfghjkl',
+  'qsdfghjklm',
+  'zxcvbnm',
+  'yxcvbnm',
+  '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p',
+]
+const rows = rowsOfKeys.flatMap(row => [row, [...row].reverse().join('')])
+
+/** `qwertyuiopX` → `qX`: five and more keys that stand beside each other. */
+function withoutRows(text: string): string {
+  const plain = text.toLowerCase()
+  if (plain.length !== text.length) return text
+  let kept = ''
+  for (let at = 0; at < text.length; ) {
+    let length = 0
+    while (at + length < text.length && rows.some(row => row.includes(plain.slice(at, at + length + 1)))) length++
+    kept += text[at]
+    at += length >= 5 ? length : 1
   }
   return kept
 }
