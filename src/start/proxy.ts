@@ -107,6 +107,7 @@ ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
 ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${office(names, certificate !== undefined)}
+${perNetwork === 0 ? '' : `  http-request wait-for-body time 3s if sends_form { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
   http-request wait-for-body time 20s if sends_form # here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if of_merchants { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
@@ -146,8 +147,7 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
 /** The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. */
 const networkLimits = (connections: number, perNetwork: number): string => {
-  const parts = [1 / 2, 3 / 4, 7 / 8, 15 / 16]
-  const [half, most, rest, last] = parts.map(part => Math.ceil(connections * part)) as [number, number, number, number]
+  const [half, most, last] = [1 / 2, 3 / 4, 15 / 16].map(part => Math.ceil(connections * part)) as [number, number, number]
   const few = (part: number) => Math.min(perNetwork, Math.ceil(connections / part))
   const isBeyond = (taken: number, many: number) => `{ fe_conn gt ${taken} } { sc0_conn_cur(Connections) gt ${many} }`
   return `
@@ -155,8 +155,6 @@ const networkLimits = (connections: number, perNetwork: number): string => {
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
   tcp-request connection reject if ${isBeyond(half, few(8))}
   tcp-request connection reject if ${isBeyond(most, few(32))}
-  tcp-request connection reject if ${isBeyond(rest, few(128))}
-  tcp-request connection reject if ${isBeyond(last, few(512))}
   http-after-response set-header Connection close if { fe_conn gt ${half} } # nobody keeps a place by asking now and then
   http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} # HTTP/2 has no such header, and needs fewer
   http-request reject if { fc_http_major 2 } ${isBeyond(last, few(256))}
