@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { forbids } from '../src/payments/followUps/rules.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
+import type { PaymentState } from '../src/payments/payment.ts'
 import { eventually, type Fields, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -218,17 +220,19 @@ for (const asks of [false, true])
       )
       return rows[0]?.id
     }, 'it is written')
-    if (asks) {
-      const capture = { entityId, paymentType: 'CP', amount: '65.00', currency: 'EUR' }
-      const { body } = await gateway.post(`/v1/payments/${root}`, capture, header)
-      assert.equal(body.result.code, '700.400.570')
+    const refused = async (fields: Fields) => {
+      const { body } = await gateway.post(`/v1/payments/${root}`, { entityId, ...fields }, header)
+      assert.equal(body.result.code, '700.400.570', fields.paymentType)
     }
+    const capture = { paymentType: 'CP', amount: '65.00', currency: 'EUR' }
+    if (asks) await refused(capture)
     await lock.query('begin')
     await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, root])
     assert.equal((await first).status, 503)
     await lock.query('rollback')
     lock.release()
-    const early = asks ? ['CP false'] : []
+    if (asks) for (const fields of [capture, { paymentType: 'RV' }]) await refused(fields)
+    const early = asks ? ['CP false', 'CP false', 'RV false'] : []
     assert.deepEqual(await codes(root), ['PA true', ...early])
     const { body } = await send(order, key)
     assert.deepEqual([body.result.code, body.id], ['000.200.000', root])
@@ -237,3 +241,27 @@ for (const asks of [false, true])
     assert.deepEqual(await codes(root), ['PA true', ...early, ...(asks ? ['CP true'] : ['CP false', 'RV true'])])
     assert.equal((await send(order, key)).body.result.code, asks ? '000.100.110' : declined)
   })
+
+it('one whose capture was declined is captured by nobody before its hold goes back', () => {
+  const state = (type: string, result: string, record = {}) =>
+    ({
+      type,
+      amount: 6600,
+      channelId: entityId,
+      record,
+      answer: { result, approved: result === 'succeeded' },
+    }) as unknown as PaymentState
+  const root = state('PA', 'succeeded', { captureAtOnce: true })
+  const [failed, reversal] = [state('CP', 'invalidCard'), state('RV', 'invalidCard')]
+  const forbidden = (type: 'CP' | 'RV', ...followers: PaymentState[]) =>
+    forbids(
+      { type, channelId: entityId, now: 0, ...(type === 'CP' && { amount: 6600 }) },
+      { reference: root, root, followers },
+      { offered: true, partialReversal: true },
+    )
+  assert.deepEqual([forbidden('CP'), forbidden('RV')], ['referencePending', 'referencePending'])
+  assert.deepEqual([forbidden('CP', failed), forbidden('RV', failed)], ['referencePending', undefined])
+  assert.deepEqual([forbidden('CP', failed, reversal), forbidden('RV', failed, reversal)], [undefined, undefined])
+  const asked = state('CP', 'invalidCard', { asked: true })
+  assert.deepEqual([forbidden('CP', asked), forbidden('RV', asked)], ['referencePending', 'referencePending'])
+})

@@ -365,6 +365,30 @@ it('a server that stops waits for answers, and for nobody whose request does not
   await stopped
 })
 
+it('a server that stops lets be taken what it has answered, and what waits behind that', { timeout: 30_000 }, async () => {
+  let asked = 0
+  const body = 'x'.repeat(500_000)
+  const answer = () => {
+    asked++
+    return { status: 200, body }
+  }
+  const patience = { answerSeconds: 60, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 60 }
+  const server = serverOf((_, path) => ({ name: path, answer }), patience)
+  const port = await server.listen(0, '127.0.0.1')
+  const slow = connect(port, '127.0.0.1').pause()
+  slow.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(24))
+  await eventually(async () => asked > 0, 'it is asked')
+  await new Promise(resolve => setTimeout(resolve, 500))
+  const owed = asked
+  const stopped = server.close()
+  await new Promise(resolve => setTimeout(resolve, 500))
+  let taken = 0
+  slow.on('data', bytes => (taken += bytes.length)).resume()
+  await new Promise(resolve => slow.on('close', resolve))
+  await stopped
+  assert.ok(taken >= owed * body.length, `${taken} bytes of ${owed} answers`)
+})
+
 it('every route for tokens asks for one, and no other does', async () => {
   const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {}, clock: systemClock } as unknown as Gateway, [])
   for (const { method, path, callers } of routes) {

@@ -22,6 +22,7 @@ import { pendingsOf } from '../src/cli/token.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
 import { readConfig } from '../src/start/config.ts'
+import { cutting } from './support/cutting.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool, withPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { commandLine, manyCommands, project, type Started, startProcess } from './support/process.ts'
@@ -70,6 +71,49 @@ const audited = async (action: string, subject: string): Promise<Row | undefined
   (JSON.parse((await tollgate('audit', '--json', '--action', action)).stdout).rows as Row[]).findLast(
     row => row.subject === subject,
   )
+
+describe('whose database goes away', () => {
+  /** Passes the end of the transaction on that writes a token, and not that it has ended. */
+  async function cutAtCommit(...words: string[]) {
+    let writes = false
+    const line = await cutting(database.connection, sent => {
+      writes ||= /insert into access_tokens/.test(sent)
+      return writes && /commit/i.test(sent)
+    })
+    try {
+      return await commandLine({ ...environment, DATABASE_URL: line.url }, ...words)
+    } finally {
+      line.stop()
+    }
+  }
+  it('at the end of its transaction: it does not say that nothing was changed', async () => {
+    const { code, stdout, stderr } = await cutAtCommit('token', 'create', '--entity', sandbox.merchantId)
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /\nNobody knows whether the token was made: look at the last one of `tollgate list`, and revoke it, or keep/,
+    )
+    assert.doesNotMatch(stderr, /Nothing was changed|\n {4}at /)
+    await becomes(stdout.trim(), 200)
+  })
+  it('and given again, the one that was made is in its file', async () => {
+    const order = ['token', 'create', '--entity', sandbox.merchantId, '--output', file('cut')]
+    const first = await cutAtCommit(...order)
+    assert.equal(first.code, 1)
+    assert.match(first.stderr, /\nNobody knows whether the token was made: give the same command again\.\n$/)
+    const made = readFileSync(pendingOf('cut'), 'utf8')
+    const again = await tollgate(...order)
+    assert.deepEqual([again.code, readFileSync(file('cut'), 'utf8')], [0, made], again.stderr)
+    await becomes(made.trim(), 200)
+  })
+  it('while it reads: a sentence says so', async () => {
+    const line = await cutting(database.connection, sent => /from access_tokens/.test(sent))
+    const { code, out } = await commandLine({ ...environment, DATABASE_URL: line.url }, 'list')
+    line.stop()
+    assert.equal(code, 1)
+    assert.match(out, /^The database went away \([^\n]+\)\. Look at what is there before you do this again: .*\n$/)
+  })
+})
 
 describe('token create', () => {
   it('has a name that may stand anywhere: without a card number, a line of 100 characters, all of them seen', async () => {

@@ -13,7 +13,7 @@ import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
 import { type Connection, connect, type Database, inTransaction, limited, makePool } from '../platform/database/connect.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
-import { isOfSchema } from '../platform/database/errors.ts'
+import { isFileMissing, isLost, isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt } from '../platform/database/following.ts'
 import { compareModes, readMode } from '../platform/database/installation.ts'
@@ -201,7 +201,13 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   } catch (error) {
     // What the database says of a merchant, where nothing has asked before.
     const isAway = isElsewhere(error) && !(error instanceof OperatorError)
-    process.stderr.write(isAway ? `${(error as Error).message}: nothing was changed there.\n` : `${errorText(error)}\n`)
+    process.stderr.write(
+      isAway
+        ? `${(error as Error).message}: nothing was changed there.\n`
+        : isLost(error) && !(error instanceof OperatorError) && !isFileMissing(error)
+          ? `The database went away (${error.message}). Look at what is there before you do this again: the last step may be done or not.\n`
+          : `${errorText(error)}\n`,
+    )
     process.exitCode = error instanceof WrongUse ? 2 : 1
   }
 }

@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merchants/access/tokens.ts'
 import { isValidAt, readTokens } from '../merchants/store.ts'
+import { isUnknown } from '../platform/database/errors.ts'
 import { alone } from '../platform/database/locks.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
@@ -99,6 +100,10 @@ async function makeAndTell(opened: CommandParts, wanted: Omit<NewToken, 'sent'>,
   if (refusals.length > 0) refuseCommand(refusals.join('\n'))
   await (output === undefined ? printOnce(token.sent, 'The token') : write(pending!, token.sent, output))
   const { id, precedentEndsAt } = await makeToken(db, opened, token).catch((error: Error) => {
+    if (isUnknown(error))
+      throw new OperatorError(
+        `${error.message}\nNobody knows whether the token was made: ${output === undefined ? 'look at the last one of `tollgate list`, and revoke it, or keep what stands above' : 'give the same command again'}.${wanted.follows ? ' If it was, the one before ends as asked.' : ''}`,
+      )
     if (output !== undefined) rmSync(pending!)
     throw new OperatorError(
       `${error.message}\nNothing was changed${output === undefined ? ': the token above is not valid' : ''}.`,

@@ -78,8 +78,9 @@ export type Connections = {
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
   closeSoon(socket: Socket): void
-  /** Closes those on which TLS does not stand yet, those with no whole request and nothing left to take, or all of them. */
-  closeAll(which: 'unsecured' | 'unowed' | 'every'): void
+  /** Closes those on which TLS does not stand yet, those between two requests, those with no whole request, or all of them. What an answer waits for to be taken is
+   * neither of the middle two. */
+  closeAll(which: 'unsecured' | 'idle' | 'unowed' | 'every'): void
   stop(): void
 }
 
@@ -451,11 +452,12 @@ export function watchConnections(
     },
     closeSoon,
     closeAll(which) {
-      const closed =
-        which === 'unsecured'
-          ? unsecured
-          : [...connections.values()].filter(one => which === 'every' || isUnowed(one)).map(({ socket }) => socket)
-      for (const socket of [...closed]) socket.destroy()
+      if (which === 'unsecured') for (const socket of [...unsecured]) socket.destroy()
+      else
+        for (const one of [...connections.values()]) {
+          const isIdle = isUnowed(one) && one.unfinished.size === 0 && !one.isFresh
+          if (which === 'every' || (which === 'unowed' ? isUnowed(one) : isIdle)) one.socket.destroy()
+        }
     },
     stop() {
       timer.cancel()

@@ -36,7 +36,9 @@ export async function listen(
   const blockList = new Door(admits)
   const servers = [Object.assign(server, { blockList })]
   const close = async () => {
-    await Promise.all(servers.map(one => new Promise<void>(closed => one.close(() => closed()))))
+    // A server of HTTP would cut off what it takes for idle: also answers that are not taken yet, and requests behind them.
+    const closeListener = (one: Server) => new Promise<void>(closed => net.Server.prototype.close.call(one, () => closed()))
+    await Promise.all(servers.map(closeListener))
   }
   // They would share the port with another gateway of the same user: it must be free before.
   if (!cluster.isWorker && port !== 0) await freePort(host, port)

@@ -334,7 +334,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       closing = true
       const closed = entrance?.close()
       for (const stream of streams) stream.destroy()
-      server.closeIdleConnections()
+      connections.closeAll('idle')
       connections.closeAll('unsecured')
       // From here on Node closes nobody whose request does not come: what is on its way has two seconds.
       const silent = parts.clock.every(2000, () => connections.closeAll('unowed'))

@@ -156,4 +156,8 @@ export const cliMutants: readonly Mutant[] = [
     find: 'join(dirname(place), `.${basename(place)}.${hash.toString(\'hex\', 0, 16)}`)', instead: 'join(dirname(place), `${basename(place)}.new${hash.length === 0}`.slice(0, -5))' },
   { name: 'tokens: two commands write one file at once', file: 'src/cli/token.ts', tests: ['tokens'],
     find: 'await alone(opened.database.work, `file of a token ${placeOf(output)}`, () => makeAndTell(opened, wanted, output))', instead: 'await makeAndTell(opened, wanted, output)' },
+  { name: 'tokens: a transaction that may have ended is told as undone', file: 'src/cli/token.ts', tests: ['tokens'],
+    find: 'if (isUnknown(error))', instead: 'if (isUnknown(error) && !error)' },
+  { name: 'commands: a database that goes away is a stack trace', file: 'src/cli/open.ts', tests: ['tokens'],
+    find: 'isLost(error) && !(error instanceof OperatorError)', instead: 'isLost(error) && error instanceof OperatorError' },
 ]

@@ -329,4 +329,8 @@ export const httpMutants: readonly Mutant[] = [
     find: "connections.closeAll('unowed')", instead: "connections.closeAll('unsecured')" },
   { name: 'stopping: who waits for an answer is not waited for', file: 'src/http/connections.ts', tests: ['server'],
     find: '!isOwed(one) && one.socket.writableLength === 0', instead: 'one.socket.writableLength === 0' },
+  { name: 'stopping: what is answered and not taken is cut off', file: 'src/http/listening.ts', tests: ['server'],
+    find: 'net.Server.prototype.close.call(one, () => closed())', instead: 'one.close(() => closed())' },
+  { name: 'stopping: who is between two requests is waited for', file: 'src/http/server.ts', tests: ['process', 'server'],
+    find: "connections.closeAll('idle')", instead: "void 'idle'" },
 ]

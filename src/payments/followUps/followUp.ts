@@ -221,6 +221,7 @@ function decide(
             type,
             channelId: channel.id,
             now,
+            ...(request.completes && { completes: true as const }),
             ...(amount !== undefined && { amount }),
             ...(currency !== undefined && { currency }),
             // A mode that the channel does not take differs from that of any payment on it.

@@ -19,6 +19,8 @@ export type FollowUp = {
   readonly mode?: Mode
   /** Business time, milliseconds. */
   readonly now: number
+  /** Our own step that ends what was begun. */
+  readonly completes?: true
 }
 
 /** The referenced payment, the first of its chain, and all that refer to it. */
@@ -48,7 +50,7 @@ export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): 
   const { reference, followers } = chain
   if (isFull(followers)) return 'chainFull'
   if (reference.channelId !== request.channelId) return 'channelDiffers'
-  if (!reference.answer) return 'referencePending'
+  if (!reference.answer || (!request.completes && awaitsCapture(request, chain))) return 'referencePending'
   if (!isApproved(results[reference.answer.result].outcome)) return rejected[request.type]
   const wrong = byType[request.type](request, chain)
   if (wrong) return wrong
@@ -60,6 +62,14 @@ export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): 
   if (!abilities.offered) return 'operationNotOffered'
   if (request.type === 'RV' && !abilities.partialReversal && isPartial(request, chain)) return 'partialReversalNotOffered'
   return undefined
+}
+
+/** A PA.CP is pending until it has its own capture, and where that was declined, until its hold goes back: what is captured meanwhile would be told as failed. */
+function awaitsCapture({ type }: FollowUp, { reference, followers }: Chain): boolean {
+  if (!reference.record.captureAtOnce || done(followers, 'CP').length > 0) return false
+  return followers.some(isCompleting)
+    ? type === 'CP' && !followers.some(follower => follower.type === 'RV')
+    : done(followers, 'RV').length === 0
 }
 
 const rejected: Readonly<Record<FollowUpType, ResultName>> = {

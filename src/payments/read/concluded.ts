@@ -14,7 +14,7 @@ export async function conclusionOf(db: Connection, payment: PaymentState): Promi
   // Reversed before it could be captured, it stands like any that is reversed.
   const completing = followers.find(isCompleting)
   if (!completing) return followers.some(({ type, answer }) => type === 'RV' && answer?.approved) ? payment : undefined
-  return captures.every(({ answer }) => answer) ? completing : undefined
+  return completing.answer && completing
 }
 
 /** The payment as its merchant and its shopper are told of it: with the answer that counts, none while it is captured. */

@@ -36,6 +36,16 @@ export function isLost(error: unknown): error is Error {
   )
 }
 
+/** The server may have committed it, and nobody has heard so. */
+export const isUnknown = (error: unknown): boolean =>
+  isLost(error) || (error instanceof WriteTimeout && !(error instanceof NoTurn))
+
+/** A file of ours, and no socket of a server. */
+export const isFileMissing = (error: unknown): boolean => {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' && syscall !== 'connect'
+}
+
 /** The database was slow, full or away: the same may succeed later. */
 export const isUnavailable = (error: unknown): error is Error =>
   error instanceof WriteTimeout ||
