@@ -319,10 +319,13 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   it('waits for no body for long while half of all are taken, so that many networks, none of which has many, do not keep all', async () => {
     const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
     const crowd: net.Socket[] = []
-    const slow = 'POST /v1/payments HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n'
-    for (let at = 0; at < 320; at++) crowd.push(await connect(crowded, slow, `127.0.1.${1 + (at % 64)}`))
+    const slow = (method: string) =>
+      `${method} /v1/payments?entityId=${entity}&held HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n`
+    const methods = ['POST', 'GET', 'PUT', 'DELETE']
+    for (let at = 0; at < 320; at++) crowd.push(await connect(crowded, slow(methods[at % 4]!), `127.0.1.${1 + (at % 64)}`))
     try {
       assert.equal(await isAnswered(crowded, '127.0.0.100', 12_000), true)
+      await eventually(async () => crowd.every(({ destroyed }) => destroyed), 'no gateway waits for any of them')
     } finally {
       closeAll(crowd)
     }

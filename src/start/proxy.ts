@@ -101,14 +101,17 @@ frontend Tollgate
   acl of_office path /office
   acl of_office path_beg /office/
   acl sends_form method POST DELETE
+  acl sends_body method POST DELETE PUT PATCH
+  acl sends_body req.hdr_val(content-length) gt 0
+  acl sends_body req.fhdr(transfer-encoding) -m found
 ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
 ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${office(names, certificate !== undefined)}
-${perNetwork === 0 ? '' : `  http-request wait-for-body time 3s if sends_form { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
-  http-request wait-for-body time 20s if sends_form # here it holds a place of its network, and none at a gateway
+${perNetwork === 0 ? '' : `  http-request wait-for-body time 3s if { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
+  http-request wait-for-body time 20s # of each method; here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if of_merchants { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
@@ -166,7 +169,7 @@ const networkLimits = (connections: number, perNetwork: number): string => {
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
   acl is_small req.hdr_val(content-length) lt ${headerBytesMost}
-  http-request track-sc2 ${counted('Bodies')} if sends_form of_merchants !is_small
+  http-request track-sc2 ${counted('Bodies')} if sends_body of_merchants !is_small
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} }`
 
 const networkTables = (connections: number): string =>
