@@ -85,7 +85,8 @@ defaults
   timeout connect 2s
   timeout client 75s
   timeout server 75s
-  timeout http-request 10s # for headers, and until the next request begins
+  timeout http-request 5s # for headers
+  timeout http-keep-alive 10s # until the next request begins
   timeout queue 10s
   timeout check 5s
   option forwardfor # gateways believe it where TRUSTED_PROXY names this machine
@@ -110,7 +111,7 @@ ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
 ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${office(names, certificate !== undefined)}
-${perNetwork === 0 ? '' : `  http-request wait-for-body time 3s if { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
+${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
   http-request wait-for-body time 20s # of each method; here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if of_merchants { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}

@@ -394,7 +394,7 @@ export const startMutants: readonly Mutant[] = [
   { name: 'cells: a body of a GET is waited for by a gateway', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'wait-for-body time 20s # of each method;', instead: 'wait-for-body time 20s if sends_form #' },
   { name: 'cells: slow bodies of many networks take all places of the proxy for long', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
-    find: 'wait-for-body time 3s', instead: 'wait-for-body time 20s' },
+    find: 'wait-for-body time 2s', instead: 'wait-for-body time 20s' },
   { name: 'cells: half of all places are for a few networks', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: '  tcp-request connection reject if ${isBeyond(half, few(8))}\n', instead: '' },
   { name: 'cells: idle connections keep all places', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
