@@ -22,7 +22,7 @@ export function addressRefusal(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url)) return 'must begin with postgres:// or postgresql://'
   // A % that encodes nothing stands for itself there.
   if (decoded(url.replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined) return 'has percent-encoded bytes that are no UTF-8'
-  const refusal = parametersRefusal(new URLSearchParams(/\?(.*)$/.exec(url)?.[1] ?? ''))
+  const refusal = parametersRefusal(/\?(.*)$/.exec(url)?.[1] ?? '')
   if (refusal !== undefined) return refusal
   try {
     const ports = serversOf(url).map(connectionString => new pg.Client({ connectionString }).port)
@@ -44,10 +44,16 @@ const knownParameters = new Set([
 ])
 
 /** The driver passes over a name that it does not know: `sslMode=verify-full` would connect without TLS. And it waits for a pipe. */
-function parametersRefusal(parameters: URLSearchParams): string | undefined {
+function parametersRefusal(query: string): string | undefined {
+  const parameters = new URLSearchParams(query)
   for (const [name, value] of parameters) {
-    if (!/^\w{1,40}$/.test(name)) return 'has a ? with no name of a parameter behind it: in a password ? is written %3F'
-    if (!knownParameters.has(name)) return `has a parameter that is not known: ${name}`
+    if (!knownParameters.has(name))
+      // Behind an @ stands the host: what is before it would be a piece of the password.
+      return /^\w{1,40}$/.test(name) && !query.includes('@')
+        ? `has a parameter that is not known: ${name}`
+        : 'has a ? with no name of a parameter behind it: in a password ? is written %3F'
+    if (parameters.getAll(name).length > 1) return `has the parameter ${name} twice`
+    if (name.startsWith('ssl') && value === '') return `has a parameter without a value: ${name}`
     if (fileParameters.includes(name) && existsSync(value) && !isFile(value)) return `names ${value} as ${name}, which is no file`
   }
 }
