@@ -351,6 +351,8 @@ export const paymentsMutants: readonly Mutant[] = [
     find: 'if (found && !found.answer) await settleUnsent(parts, unsent)', instead: '' },
   { name: 'capture at once: somebody captures it before its own capture', file: 'src/payments/followUps/rules.ts', tests: ['captureAtOnce'],
     find: '!request.completes && awaitsCapture(request, chain)', instead: 'false' },
+  { name: 'capture at once: one that was declined is pending', file: 'src/payments/followUps/rules.ts', tests: ['scenarios'],
+    find: '!reference.record.captureAtOnce || !reference.answer?.approved', instead: '!reference.record.captureAtOnce' },
   { name: 'capture at once: its own capture waits for itself', file: 'src/payments/followUps/rules.ts', tests: ['captureAtOnce'],
     find: '!request.completes && awaitsCapture', instead: 'awaitsCapture' },
   { name: 'capture at once: what was declined is captured before its hold goes back', file: 'src/payments/followUps/rules.ts', tests: ['captureAtOnce'],

@@ -66,7 +66,7 @@ export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): 
 
 /** A PA.CP is pending until it has its own capture, and where that was declined, until its hold goes back: what is captured meanwhile would be told as failed. */
 function awaitsCapture({ type }: FollowUp, { reference, followers }: Chain): boolean {
-  if (!reference.record.captureAtOnce || done(followers, 'CP').length > 0) return false
+  if (!reference.record.captureAtOnce || !reference.answer?.approved || done(followers, 'CP').length > 0) return false
   return followers.some(isCompleting)
     ? type === 'CP' && !followers.some(follower => follower.type === 'RV')
     : done(followers, 'RV').length === 0
