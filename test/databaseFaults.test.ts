@@ -16,7 +16,7 @@ import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
-import { makeDatabase } from './support/database.ts'
+import { makeDatabase, testPool } from './support/database.ts'
 import { takeAnyDue } from './support/due.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
@@ -749,7 +749,7 @@ describe('closing', () => {
 
 it('a pool that is full is a crowd, a server to which no connection can be opened is not', async () => {
   const { connection, drop } = await makeDatabase()
-  const full = new pg.Pool({ ...connection, max: 1, connectionTimeoutMillis: 1000 })
+  const full = testPool({ ...connection, connectionTimeoutMillis: 1000 }, 1)
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const away = new pg.Pool({ host: '127.0.0.1', port: (silent.address() as AddressInfo).port, connectionTimeoutMillis: 50 })
