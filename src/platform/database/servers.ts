@@ -40,6 +40,9 @@ const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
 const knownParameters = new Set([
   ...['host', 'port', 'user', 'password', 'application_name', 'fallback_application_name', 'client_encoding', 'options'],
   ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout', 'target_session_attrs'],
+  // The driver passes over these, and they change nothing of whom it speaks to, and how.
+  ...['connect_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout'],
+  ...['gssencmode', 'load_balance_hosts'],
   ...['ssl', 'sslmode', 'sslnegotiation', 'uselibpqcompat', ...fileParameters],
 ])
 
