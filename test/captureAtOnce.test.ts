@@ -68,6 +68,16 @@ const codes = async (root: string) => {
   )
   return rows.map(({ said }) => said)
 }
+/** Nothing refers to it until it is let go. */
+const holdChain = async (root: string) => {
+  const lock = await gateway.pool.connect()
+  await lock.query('begin')
+  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, root])
+  return async () => {
+    await lock.query('rollback')
+    lock.release()
+  }
+}
 const challenged = {
   'card.number': '4200000000000018',
   'customParameters[3DS2_enrolled]': 'true',
@@ -107,14 +117,11 @@ it('a capture that the merchant asked for too early is not the one that it waits
     header,
   )
   assert.equal(early.body.result.code, '700.400.570')
-  const lock = await gateway.pool.connect()
-  await lock.query('begin')
-  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, body.id])
+  const letGo = await holdChain(body.id)
   const walking = makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
   await eventually(async () => (await codes(body.id)).includes('PA true'), 'it is authorized')
   const meanwhile = await read(body.id)
-  await lock.query('rollback')
-  lock.release()
+  await letGo()
   await walking
   assert.deepEqual([meanwhile.result.code, (await read(body.id)).result.code], ['000.200.000', '000.100.110'])
   assert.deepEqual(await codes(body.id), ['PA true', 'CP false', 'CP true'])
@@ -122,9 +129,7 @@ it('a capture that the merchant asked for too early is not the one that it waits
 
 it('a shopper who comes from a challenge goes to the shop when the capture is answered, and not before', async () => {
   const { body } = await send({ ...challenged, amount: '65.00' })
-  const lock = await gateway.pool.connect()
-  await lock.query('begin')
-  await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, body.id])
+  const letGo = await holdChain(body.id)
   let seen: Awaited<ReturnType<ReturnType<typeof makeShopper>['walk']>> | undefined
   const walking = makeShopper()
     .walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
@@ -134,8 +139,7 @@ it('a shopper who comes from a challenge goes to the shop when the capture is an
   await eventually(async () => (await codes(body.id)).includes('PA true'), 'it is authorized')
   await new Promise(resolve => setTimeout(resolve, 1500))
   assert.deepEqual([seen, await codes(body.id)], [undefined, ['PA true']])
-  await lock.query('rollback')
-  lock.release()
+  await letGo()
   await walking
   assert.match(seen!.location ?? '', /^https:\/\/shop\.example\/back/)
   assert.deepEqual(await codes(body.id), ['PA true', 'CP true'])
@@ -210,7 +214,6 @@ for (const asks of [false, true])
   it(`a twin of one that was torn apart is told nothing before it is captured${asks ? ', whatever the merchant asked for before' : ''}`, async () => {
     const order = { 'customParameters[simulateDelay]': '2000', ...(asks && { amount: '65.00' }) }
     const key = asks ? 'torn-and-asked' : 'torn'
-    const lock = await gateway.pool.connect()
     const first = send(order, key)
     const root = await eventually(async () => {
       const { rows } = await gateway.pool.query<{ id: string }>(
@@ -226,11 +229,9 @@ for (const asks of [false, true])
     }
     const capture = { paymentType: 'CP', amount: '65.00', currency: 'EUR' }
     if (asks) await refused(capture)
-    await lock.query('begin')
-    await lock.query('select 1 from payments where merchant_id = $1 and id = $2 for no key update', [merchantId, root])
+    const letGo = await holdChain(root)
     assert.equal((await first).status, 503)
-    await lock.query('rollback')
-    lock.release()
+    await letGo()
     if (asks) for (const fields of [capture, { paymentType: 'RV' }]) await refused(fields)
     const early = asks ? ['CP false', 'CP false', 'RV false'] : []
     assert.deepEqual(await codes(root), ['PA true', ...early])

@@ -341,14 +341,15 @@ describe('stopping', () => {
   })
 })
 
+const patient = { answerSeconds: 60, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 60 }
+
 it('a server that stops waits for answers, and for nobody whose request does not come', { timeout: 30_000 }, async () => {
   let answerIt: (() => void) | undefined
   const answer = () =>
     new Promise<HttpAnswer>(resolve => {
       answerIt = () => resolve({ status: 200, body: '{}' })
     })
-  const patience = { answerSeconds: 60, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 60 }
-  const server = serverOf((_, path) => ({ name: path, answer }), patience)
+  const server = serverOf((_, path) => ({ name: path, answer }), patient)
   const port = await server.listen(0, '127.0.0.1')
   const asking = open(port)
   asking.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -372,8 +373,7 @@ it('a server that stops lets be taken what it has answered, and what waits behin
     asked++
     return { status: 200, body }
   }
-  const patience = { answerSeconds: 60, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 60 }
-  const server = serverOf((_, path) => ({ name: path, answer }), patience)
+  const server = serverOf((_, path) => ({ name: path, answer }), patient)
   const port = await server.listen(0, '127.0.0.1')
   const slow = connect(port, '127.0.0.1').pause()
   slow.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(24))

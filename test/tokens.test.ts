@@ -22,10 +22,10 @@ import { pendingsOf } from '../src/cli/token.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
 import { readConfig } from '../src/start/config.ts'
-import { cutting } from './support/cutting.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool, withPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { commandLine, manyCommands, project, type Started, startProcess } from './support/process.ts'
+import { wireTo } from './support/wire.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
 const file = (name: string) => join(folder, name)
@@ -73,19 +73,16 @@ const audited = async (action: string, subject: string): Promise<Row | undefined
   )
 
 describe('whose database goes away', () => {
-  /** Passes the end of the transaction on that writes a token, and not that it has ended. */
-  async function cutAtCommit(...words: string[]) {
-    let writes = false
-    const line = await cutting(database.connection, sent => {
-      writes ||= /insert into access_tokens/.test(sent)
-      return writes && /commit/i.test(sent)
-    })
-    try {
-      return await commandLine({ ...environment, DATABASE_URL: line.url }, ...words)
-    } finally {
-      line.stop()
-    }
+  async function cutAt(text: string, after: string, ...words: string[]) {
+    const wire = await wireTo(database.connection)
+    wire.resetAtAnswerTo(text, after)
+    const ended = await commandLine({ ...environment, DATABASE_URL: databaseUrl(wire.connection) }, ...words)
+    await wire.close()
+    return ended
   }
+  /** Passes the end of the transaction on that writes a token, and not that it has ended. */
+  const cutAtCommit = (...words: string[]) => cutAt('commit', 'insert into access_tokens', ...words)
+
   it('at the end of its transaction: it does not say that nothing was changed', async () => {
     const { code, stdout, stderr } = await cutAtCommit('token', 'create', '--entity', sandbox.merchantId)
     assert.equal(code, 1)
@@ -107,9 +104,7 @@ describe('whose database goes away', () => {
     await becomes(made.trim(), 200)
   })
   it('while it reads: a sentence says so', async () => {
-    const line = await cutting(database.connection, sent => /from access_tokens/.test(sent))
-    const { code, out } = await commandLine({ ...environment, DATABASE_URL: line.url }, 'list')
-    line.stop()
+    const { code, out } = await cutAt('from access_tokens', 'from access_tokens', 'list')
     assert.equal(code, 1)
     assert.match(out, /^The database went away \([^\n]+\)\. Look at what is there before you do this again: .*\n$/)
   })

@@ -13,7 +13,7 @@ import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
 import { type Connection, connect, type Database, inTransaction, limited, makePool } from '../platform/database/connect.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
-import { isFileMissing, isLost, isOfSchema } from '../platform/database/errors.ts'
+import { isLost, isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt } from '../platform/database/following.ts'
 import { compareModes, readMode } from '../platform/database/installation.ts'
@@ -199,17 +199,18 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    // What the database says of a merchant, where nothing has asked before.
-    const isAway = isElsewhere(error) && !(error instanceof OperatorError)
-    process.stderr.write(
-      isAway
-        ? `${(error as Error).message}: nothing was changed there.\n`
-        : isLost(error) && !(error instanceof OperatorError) && !isFileMissing(error)
-          ? `The database went away (${error.message}). Look at what is there before you do this again: the last step may be done or not.\n`
-          : `${errorText(error)}\n`,
-    )
+    process.stderr.write(`${toldOf(error)}\n`)
     process.exitCode = error instanceof WrongUse ? 2 : 1
   }
+}
+
+function toldOf(error: unknown): string {
+  if (error instanceof OperatorError) return errorText(error)
+  // What the database says of a merchant, where nothing has asked before.
+  if (isElsewhere(error)) return `${(error as Error).message}: nothing was changed there.`
+  if (isLost(error))
+    return `The database went away (${error.message}). Look at what is there before you do this again: the last step may be done or not.`
+  return errorText(error)
 }
 
 /** A secret never stands in the arguments, which everybody on the machine sees: it is a file's content, or comes by standard input (`-`). */

@@ -283,6 +283,11 @@ export function watchConnections(
 
   /** Neither is an answer made, nor does one wait to be taken; what is to be closed has an end of its own. */
   const isUnowed = (one: OpenConnection) => !isOwed(one) && one.socket.writableLength === 0 && one.endsBefore === undefined
+  const isOf = {
+    idle: (one: OpenConnection) => isUnowed(one) && one.unfinished.size === 0 && !one.isFresh,
+    unowed: isUnowed,
+    every: () => true,
+  }
 
   function drop(socket: Socket): void {
     stopParsing(socket) // before it is destroyed, with what it is owed: afterwards nobody finds its parser
@@ -453,11 +458,7 @@ export function watchConnections(
     closeSoon,
     closeAll(which) {
       if (which === 'unsecured') for (const socket of [...unsecured]) socket.destroy()
-      else
-        for (const one of [...connections.values()]) {
-          const isIdle = isUnowed(one) && one.unfinished.size === 0 && !one.isFresh
-          if (which === 'every' || (which === 'unowed' ? isUnowed(one) : isIdle)) one.socket.destroy()
-        }
+      else for (const one of [...connections.values()]) if (isOf[which](one)) one.socket.destroy()
     },
     stop() {
       timer.cancel()

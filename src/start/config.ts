@@ -13,7 +13,7 @@ import { nearest } from '../contract/nearest.ts'
 import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { followingDatabase, type ReportingDatabase } from '../platform/database/reporting.ts'
-import { addressRefusal, serversOf, sessionWish } from '../platform/database/servers.ts'
+import { addressRefusal, parametersOf, serversOf, sessionWish } from '../platform/database/servers.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
@@ -150,7 +150,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   if (wish !== undefined && wish !== 'read-write' && wish !== 'primary')
     fail('DATABASE_URL', `asks for target_session_attrs=${wish}: the gateway writes, so it must be read-write`, undefined)
   // Sessions tell by it what they are, and with which keys they write.
-  if (new URLSearchParams(databaseUrl?.split('?')[1] ?? '').has('application_name'))
+  if (parametersOf(databaseUrl ?? '').has('application_name'))
     fail('DATABASE_URL', 'must not set application_name: the gateway names its sessions', undefined)
   const reportingUrl = database('REPORTING_DATABASE_URL')
   if (serversOf(reportingUrl ?? '').length > 1)

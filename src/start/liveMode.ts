@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
-import { serversOf } from '../platform/database/servers.ts'
+import { fileParameters, serversOf } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
 import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
@@ -127,7 +127,7 @@ const plainFiles = [
 /** The files that decide with whom the connections to databases speak. */
 const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
   ['DATABASE_URL', 'REPORTING_DATABASE_URL'].flatMap(place =>
-    ['sslrootcert', 'sslcert', 'sslkey'].flatMap(name =>
+    fileParameters.flatMap(name =>
       (URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.getAll(name) ?? []) // the last one counts
         .filter(path => path !== '')
         .map((path): [string, string] => [`${name} of ${place}`, path]),

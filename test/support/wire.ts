@@ -15,6 +15,8 @@ export type Wire = {
   resume(): void
   /** Lets everything through until a connection sends such a text, and has sent `after` before: then nothing comes back on that one any more. Once. */
   swallowAnswerTo(text: string, after?: string): void
+  /** The same, and that one is reset when the answer comes. */
+  resetAtAnswerTo(text: string, after?: string): void
   /** Connections made so far. */
   made(): number
   /** Those that are open. */
@@ -25,7 +27,7 @@ export type Wire = {
 export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let silent = false
-  let swallowed: { readonly text: string; readonly after: string } | undefined
+  let swallowed: { readonly text: string; readonly after: string; readonly resets?: true } | undefined
   let made = 0
   const reach = () => {
     const { host = '', port = 5432 } = connection
@@ -46,8 +48,10 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
       from.on('data', (chunk: Buffer) => {
         if (from === near && swallowed && chunk.includes(swallowed.after)) hasSent = true
         if (from === near && swallowed && hasSent && chunk.includes(swallowed.text)) {
+          const { resets } = swallowed
           swallowed = undefined
           far.removeAllListeners('data').resume()
+          if (resets) far.once('data', () => near.resetAndDestroy())
         }
         to.write(chunk)
       })
@@ -73,6 +77,9 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
     },
     swallowAnswerTo(text, after = text) {
       swallowed = { text, after }
+    },
+    resetAtAnswerTo(text, after = text) {
+      swallowed = { text, after, resets: true }
     },
     made: () => made,
     open: () => pairs.size,

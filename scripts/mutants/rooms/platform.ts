@@ -258,7 +258,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'settings: a parameter of a database that nobody knows is passed over', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
     find: '    if (!knownParameters.has(name))', instead: "    if (name === '')" },
   { name: 'settings: a piece of a password is quoted', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
-    find: " && !query.includes('@')", instead: '' },
+    find: " && !queryOf(url).includes('@')", instead: '' },
   { name: 'settings: of two modes of TLS the last one counts', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
     find: 'parameters.getAll(name).length > 1', instead: 'parameters.getAll(name).length > 2' },
   { name: 'settings: port 0 of a database is taken', file: 'src/platform/database/servers.ts', tests: ['settingNames'],

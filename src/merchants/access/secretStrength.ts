@@ -81,14 +81,18 @@ const rows = rowsOfKeys.flatMap(row => [row, [...row].reverse().join('')])
 /** `qwertyuiopX` → `qX`: five and more keys that stand beside each other. */
 function withoutRows(text: string): string {
   const plain = text.toLowerCase()
-  if (plain.length !== text.length) return text
-  let kept = ''
-  for (let at = 0; at < text.length; ) {
+  return withoutPieces(text, plain, at => {
     let length = 0
     while (at + length < text.length && rows.some(row => row.includes(plain.slice(at, at + length + 1)))) length++
-    kept += text[at]
-    at += length >= 5 ? length : 1
-  }
+    return length >= 5 ? length : 1
+  })
+}
+
+/** Of each piece the first letter. */
+function withoutPieces(text: string, plain: string, lengthAt: (at: number) => number): string {
+  if (plain.length !== text.length) return text // letters that are longer in lower case: none of ours
+  let kept = ''
+  for (let at = 0; at < text.length; at += lengthAt(at)) kept += text[at]
   return kept
 }
 
@@ -117,14 +121,10 @@ const disguises: Readonly<Record<string, string>> = {
 /** `P@ssw0rd12` → `P12`: a word is hardly more to guess than a letter. */
 function withoutWords(text: string): string {
   const plain = text.toLowerCase().replace(/[013457@$!]/g, sign => disguises[sign]!)
-  if (plain.length !== text.length) return text // letters that are longer in lower case: none of ours
-  let kept = ''
-  for (let at = 0; at < text.length; ) {
+  return withoutPieces(text, plain, at => {
     const word = words.find(one => plain.startsWith(one, at) || text.toLowerCase().startsWith(one, at))
-    kept += text[at]
-    at += word?.length ?? 1
-  }
-  return kept
+    return word?.length ?? 1
+  })
 }
 
 /** What looks like chance, and is the hash of a word that everybody tries first. */

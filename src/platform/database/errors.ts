@@ -29,22 +29,17 @@ export const isOfSchema = (error: unknown): boolean => error instanceof pg.Datab
 /** The connection is lost or silent: nothing is known of what became of the statement. */
 export function isLost(error: unknown): error is Error {
   if (error instanceof pg.DatabaseError) return endedByServer.has(error.code ?? '') || error.code?.startsWith('08') === true
-  const { code, message = '' } = error as { code?: unknown; message?: string }
+  const { code, message = '', syscall } = error as { code?: unknown; message?: string; syscall?: string }
+  if (code === 'ENOENT') return syscall === 'connect' // a socket that is gone, and no file of ours
   return (
     lostMessages.test(message) ||
-    (typeof code === 'string' && /^(ECONN|EPIPE$|ETIMEDOUT$|EHOST|ENET|ENOTFOUND$|EAI_AGAIN$|ENOENT$)/.test(code))
+    (typeof code === 'string' && /^(ECONN|EPIPE$|ETIMEDOUT$|EHOST|ENET|ENOTFOUND$|EAI_AGAIN$)/.test(code))
   )
 }
 
 /** The server may have committed it, and nobody has heard so. */
 export const isUnknown = (error: unknown): boolean =>
   isLost(error) || (error instanceof WriteTimeout && !(error instanceof NoTurn))
-
-/** A file of ours, and no socket of a server. */
-export const isFileMissing = (error: unknown): boolean => {
-  const { code, syscall } = error as NodeJS.ErrnoException
-  return code === 'ENOENT' && syscall !== 'connect'
-}
 
 /** The database was slow, full or away: the same may succeed later. */
 export const isUnavailable = (error: unknown): error is Error =>

@@ -17,12 +17,15 @@ export function serversOf(url: string): string[] {
 /** What `target_session_attrs` says of a URL; absent = as it must be. */
 export const sessionWish = (url: string): string | undefined => /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1]
 
+const queryOf = (url: string): string => /\?(.*)$/.exec(url)?.[1] ?? ''
+export const parametersOf = (url: string): URLSearchParams => new URLSearchParams(queryOf(url))
+
 /** What is wrong with the address of a database, behind the name of its setting: the driver says it late and without that name, and of some ports nothing at all. */
 export function addressRefusal(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url)) return 'must begin with postgres:// or postgresql://'
   // A % that encodes nothing stands for itself there.
   if (decoded(url.replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined) return 'has percent-encoded bytes that are no UTF-8'
-  const refusal = parametersRefusal(/\?(.*)$/.exec(url)?.[1] ?? '')
+  const refusal = parametersRefusal(url)
   if (refusal !== undefined) return refusal
   try {
     const ports = serversOf(url).map(connectionString => new pg.Client({ connectionString }).port)
@@ -36,7 +39,7 @@ export function addressRefusal(url: string): string | undefined {
   }
 }
 
-const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
+export const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
 const knownParameters = new Set([
   ...['host', 'port', 'user', 'password', 'application_name', 'fallback_application_name', 'client_encoding', 'options'],
   ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout', 'target_session_attrs'],
@@ -47,12 +50,12 @@ const knownParameters = new Set([
 ])
 
 /** The driver passes over a name that it does not know: `sslMode=verify-full` would connect without TLS. And it waits for a pipe. */
-function parametersRefusal(query: string): string | undefined {
-  const parameters = new URLSearchParams(query)
+function parametersRefusal(url: string): string | undefined {
+  const parameters = parametersOf(url)
   for (const [name, value] of parameters) {
     if (!knownParameters.has(name))
       // Behind an @ stands the host: what is before it would be a piece of the password.
-      return /^\w{1,40}$/.test(name) && !query.includes('@')
+      return /^\w{1,40}$/.test(name) && !queryOf(url).includes('@')
         ? `has a parameter that is not known: ${name}`
         : 'has a ? with no name of a parameter behind it: in a password ? is written %3F'
     if (parameters.getAll(name).length > 1) return `has the parameter ${name} twice`
