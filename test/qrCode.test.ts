@@ -77,8 +77,9 @@ describe('a QR code', () => {
       return user + system
     }
     const library = (text: string) => toSVG({ bcid: 'qrcode', text })
-    for (const draw of [qrCode, library]) timeOf(draw, links.slice(0, 20))
-    const [ours, theirs] = [timeOf(qrCode, links), timeOf(library, links)]
+    // The least of some rounds: what a machine does beside them, or a collector of garbage in one, is no work of a code.
+    const least = (draw: (link: string) => unknown) => Math.min(...Array.from({ length: 4 }, () => timeOf(draw, links)))
+    const [ours, theirs] = [least(qrCode), least(library)]
     assert.ok(ours < theirs / 4, `${ours} of ${theirs} µs`)
   })
 })
