@@ -318,7 +318,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
 
   it('waits for no body for long while half of all are taken, so that many networks, none of which has many, do not keep all', async () => {
     const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
-    const crowd: net.Socket[] = []
+    const crowd: Awaited<ReturnType<typeof connect>>[] = []
     const slow = (method: string) =>
       `${method} /v1/payments?entityId=${entity}&held HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n`
     const methods = ['POST', 'GET', 'PUT', 'DELETE']
@@ -326,6 +326,12 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     try {
       assert.equal(await isAnswered(crowded, '127.0.0.100', 12_000), true)
       await eventually(async () => crowd.every(({ destroyed }) => destroyed), 'no gateway waits for any of them')
+      const told = crowd.filter(({ told }) => told !== '').map(({ told }) => told)
+      assert.ok(told.length > 100, `${told.length} of 320 had a place`)
+      for (const answer of told) {
+        assert.match(answer, /^HTTP\/1\.1 408 /)
+        assert.equal(JSON.parse(answer.split('\r\n\r\n')[1]!).result.code, '200.100.101')
+      }
     } finally {
       closeAll(crowd)
     }

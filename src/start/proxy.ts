@@ -97,6 +97,7 @@ defaults
 
 frontend Tollgate
   bind ${bind}${certificate === undefined ? '' : ` ssl crt ${certificate} alpn h2,http/1.1`}
+  http-error ${answer(408, 'malformedRequest')}
   acl of_merchants path_beg ${merchantPaths}
   acl of_shoppers path_beg ${shopperPaths}
   acl of_office path /office
