@@ -296,7 +296,7 @@ describe('live mode refuses by name', () => {
       refusal({ DATA_DIR: join(inside, 'data') }),
       new RegExp(`others may make, who may write to the folder ${place}\\.`),
     )
-    assert.equal(refusal({ DATA_DIR: inside, DATABASE_URL: 'postgres://db/tollgate' }), '', 'nothing is made in it')
+    assert.equal(refusal({ DATA_DIR: inside, DATABASE_URL: 'postgres:///tollgate' }), '', 'nothing is made in it')
     mkdirSync(inside, { mode: 0o700 })
     assert.equal(refusal({ DATA_DIR: inside }), '')
     symlinkSync(place, join(folder, 'data-link'))
@@ -452,6 +452,23 @@ describe('live mode refuses by name', () => {
       given.remove()
     })
     for (const place of ['DATABASE_URL', 'REPORTING_DATABASE_URL']) {
+      it(`another machine behind ${place} without TLS, unless it says so`, () => {
+        const plain = new RegExp(`^MODE=live: ${place} reaches \\S+ without TLS`, 'm')
+        for (const url of ['db/t', 'db.example:5433/t', '10.0.0.7/t', '[fd00::7]/t', 'u:p@x/t?host=db', 'localhost.example/t'])
+          assert.match(refusal({ [place]: `postgres://${url}` }), plain, url)
+        assert.match(refusal({ DATABASE_URL: 'postgres://localhost,db/t' }), /DATABASE_URL reaches db without TLS/)
+        for (const url of [
+          '/t',
+          'localhost/t',
+          '127.0.0.2:6432/t',
+          '[::1]/t',
+          '/t?host=/run/postgresql',
+          'db/t?sslmode=verify-full',
+        ])
+          assert.equal(refusal({ [place]: `postgres://${url}` }), '', url)
+        for (const said of ['sslmode=disable', 'sslmode=no-verify', 'ssl=false'])
+          assert.equal(refusal({ [place]: `postgres://db/t?${said}` }), '', said)
+      })
       it(`a key of ${place} that others may read`, () => {
         const open = put('open-key', 'x', 0o644)
         const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslkey=${open}`

@@ -129,7 +129,7 @@ describe('the settings of', () => {
     const { mode, host, port, metricsPort, databaseUrl } = config({
       ...ofImage(),
       ...given,
-      DATABASE_URL: 'postgres://tollgate@db/tollgate',
+      DATABASE_URL: 'postgres://tollgate@db/tollgate?sslmode=verify-full',
     })
     assert.deepEqual([mode, host, databaseUrl !== undefined], ['live', '0.0.0.0', true])
     assert.deepEqual(

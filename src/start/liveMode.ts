@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
-import { fileParameters, serversOf } from '../platform/database/servers.ts'
+import { fileParameters, serversOf, serverWithoutTls } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
 import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
@@ -97,6 +97,14 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     nodeSettings
       .filter(([name, pattern]) => pattern.test(setting(name) ?? ''))
       .map(([name, , why]) => `MODE=live: ${name} is set, which ${why}.`),
+  ({ setting }) =>
+    databases.flatMap(place => {
+      const host = serverWithoutTls(setting(place) ?? '')
+      return when(
+        host !== undefined,
+        `MODE=live: ${place} reaches ${host} without TLS: add ?sslmode=verify-full, or ?sslmode=disable where only your own machines hear it.`,
+      )
+    }),
   ({ partners }) =>
     partners
       .filter(([, url]) => url.startsWith('http:'))
@@ -124,9 +132,11 @@ const plainFiles = [
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'OPENSSL_CONF'],
 ]
 
+const databases = ['DATABASE_URL', 'REPORTING_DATABASE_URL']
+
 /** The files that decide with whom the connections to databases speak. */
 const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
-  ['DATABASE_URL', 'REPORTING_DATABASE_URL'].flatMap(place =>
+  databases.flatMap(place =>
     fileParameters.flatMap(name =>
       (URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.getAll(name) ?? []) // the last one counts
         .filter(path => path !== '')

@@ -28,7 +28,7 @@ export function addressRefusal(url: string): string | undefined {
   const refusal = parametersRefusal(url)
   if (refusal !== undefined) return refusal
   try {
-    const ports = serversOf(url).map(connectionString => new pg.Client({ connectionString }).port)
+    const ports = clientsFor(url).map(({ port }) => port)
     if (ports.every(port => port >= 1 && port <= 65_535)) return undefined
     return 'has a port that is none: it must be from 1 to 65535 (where an address has none, that of PGPORT is taken)'
   } catch (error) {
@@ -37,6 +37,16 @@ export function addressRefusal(url: string): string | undefined {
       ? 'is no address: in a password #, /, ? and @ are written %23, %2F, %3F and %40, and a port is from 1 to 65535'
       : `cannot be used: ${message}`
   }
+}
+
+/** As the driver reads the address; nothing is opened. Throws what the driver says of one that it cannot read. */
+const clientsFor = (url: string): pg.Client[] => serversOf(url).map(connectionString => new pg.Client({ connectionString }))
+
+/** The server of the address on another machine, if there is one, that is spoken to without TLS, and nothing in the address says that it is meant. */
+export function serverWithoutTls(url: string): string | undefined {
+  const parameters = parametersOf(url)
+  if (addressRefusal(url) !== undefined || parameters.has('sslmode') || parameters.has('ssl')) return undefined
+  return clientsFor(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127\.|\[?::1\]?$)/.test(host))?.host
 }
 
 export const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
