@@ -268,7 +268,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'settings: port 0 of a database is taken', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
     find: 'port >= 1 && port <= 65_535', instead: 'port >= 0 && port <= 65_535' },
   { name: 'settings: of several servers of a database the first is looked at', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
-    find: 'const ports = clientsFor(url).map(', instead: 'const ports = clientsFor(url).slice(0, 1).map(' },
+    find: 'serversOf(url).map(connectionString => new', instead: 'serversOf(url).slice(0, 1).map(connectionString => new' },
   { name: 'requests on one chain take no turns', file: 'src/platform/database/turns.ts', tests: ['databaseFaults'],
     find: 'if (line.length <= most) turn.comes(true)', instead: 'turn.comes(true)' },
   { name: 'searches: a merchant has as many as it has tokens', file: 'src/platform/database/turns.ts', tests: ['searches'],
