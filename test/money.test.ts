@@ -87,6 +87,33 @@ describe('racing requests', () => {
     await booksAgree()
   })
 
+  const pairs = [
+    ['DB', 'RF'],
+    ['DB', 'RV'],
+    ['PA', 'CP'],
+    ['PA', 'RV'],
+  ] as const
+  for (const [initial, paymentType] of pairs)
+    it(`a refused ${paymentType} is in the way of no right one of a ${initial}, whether its refusal is written yet or not`, async () => {
+      const wrong = { paymentType, ...at('999.00') }
+      const right = { paymentType, ...at('92.00') }
+      const { body: first } = await gateway.pay({ paymentType: initial })
+      const { body: refused } = await gateway.refer(first.id, wrong)
+      // As it is for a moment, and after a crash until recovery has seen it.
+      await gateway.pool.query('delete from answers where payment_id = $1', [refused.id])
+      await booksAgree()
+      assert.equal((await gateway.refer(first.id, right)).body.result.code, success)
+      await booksAgree()
+      const replies = await times(10, async () => {
+        const { body } = await gateway.pay({ paymentType: initial })
+        const beside = gateway.refer(body.id, wrong)
+        const reply = await gateway.refer(body.id, right)
+        await beside
+        return reply
+      })
+      assert.deepEqual(codes(replies), Array(10).fill(success))
+    })
+
   it('20 requests with one Idempotency-Key make one payment and get the same bytes', async () => {
     const fields = {
       entityId: '5a11d0000000000000000000000000c1',

@@ -41,7 +41,7 @@ export type PaymentRecord = {
   readonly card?: { readonly bin?: string; readonly last4Digits: string }
   /** A PA.CP: captured as soon as it is approved. */
   readonly captureAtOnce?: true
-  /** A capture of a PA.CP that somebody asked for: not the one that completes it, whatever becomes of it. */
+  /** What somebody asked for of a PA.CP: a capture is not the one that completes it, whatever becomes of it. */
   readonly asked?: true
   /** A slip: nothing is held or cleared by it, only its receipts are money. */
   readonly slip?: true

@@ -153,7 +153,9 @@ export async function completeCapture(
 ): Promise<boolean> {
   const captures = done(chain, 'CP')
   if (captures.length > 0) return captures.some(({ answer }) => answer)
-  if (!authorized.answer?.approved || done(chain, 'RV').length > 0) return true
+  if (!authorized.answer?.approved) return true
+  const reversals = done(chain, 'RV')
+  if (reversals.length > 0) return reversals.some(({ answer }) => answer)
   if (chain.some(isCompleting)) await refer(parts, channel, authorized, { paymentType: 'RV' })
   else {
     const said = { outcome: 'success', body: authorized.answer.body } as const
@@ -262,7 +264,8 @@ function decide(
         ['descriptor', descriptorOf(channel, id, values, reference)],
       ],
       ...(root.record.card && { card: root.record.card }),
-      ...(type === 'CP' && { releases: open, ...(root.record.captureAtOnce && !request.completes && { asked: true as const }) }),
+      ...(root.record.captureAtOnce && !request.completes && { asked: true as const }),
+      ...(type === 'CP' && { releases: open }),
       ...(type === 'RV' && { releasesAtIssuer: root.record.slip || releasesAtIssuer(now, root), remains: open - asked.amount }),
       ...(!refused && connector?.prepare && { prepared: connector.prepare(asked) }),
     },

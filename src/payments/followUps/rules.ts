@@ -68,7 +68,7 @@ export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): 
 function awaitsCapture({ type }: FollowUp, { reference, followers }: Chain): boolean {
   if (!reference.record.captureAtOnce || !reference.answer?.approved || done(followers, 'CP').length > 0) return false
   return followers.some(isCompleting)
-    ? type === 'CP' && !followers.some(follower => follower.type === 'RV')
+    ? type === 'CP' && !followers.some(follower => follower.type === 'RV' && (wasSent(follower) || !follower.record.asked))
     : done(followers, 'RV').length === 0
 }
 
@@ -123,9 +123,14 @@ const byAmount: Readonly<Record<FollowUpType, FollowUpRule>> = {
 
 const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP', 'RC'])
 
+/** What a rule has refused has no connector. */
+const wasSent = ({ connector }: PaymentState): boolean => connector !== ''
+/** Whether it may yet be approved: what was refused is not answered for a moment either, until that is written. */
+export const isOpen = (follower: PaymentState): boolean => !follower.answer && wasSent(follower)
+
 /** Followers of a type that are approved or may yet be. */
 export function done(followers: readonly PaymentState[], type: FollowUpType | 'CB' | 'CR' | 'RC'): readonly PaymentState[] {
-  return followers.filter(follower => follower.type === type && (!follower.answer || follower.answer.approved))
+  return followers.filter(follower => follower.type === type && (follower.answer?.approved || isOpen(follower)))
 }
 
 /** The capture that completes a PA.CP, and none that somebody asked for. */

@@ -20,12 +20,14 @@ export type SequenceStep = {
   readonly bad?: boolean
 }
 
+const reported: ReadonlySet<string> = new Set(['RC', 'CB', 'CR'])
+
 export function stepsOf({ chain, told }: Pick<Story, 'chain' | 'told'>, words: PaymentWords): SequenceStep[] {
   const steps: SequenceStep[] = []
   for (const { type, amount, currency, connector, receivedAt, answer, pendingBody, record, tokenId, referenceId } of chain) {
     const what = `${type} ${amountText(amount)} ${currency}`
     // Nobody was asked: it came in a file of the acquirer, the bank or the store chain.
-    if (connector === '') {
+    if (reported.has(type)) {
       steps.push({ at: receivedAt, from: 'otherSide', to: 'gateway', what: fill(words.reports, { what }) })
       continue
     }
@@ -38,7 +40,7 @@ export function stepsOf({ chain, told }: Pick<Story, 'chain' | 'told'>, words: P
         ? { at: receivedAt, from: asking, to: 'gateway', what: fill(words.asks, { what }) }
         : { at: receivedAt, from: 'gateway', to: 'gateway', what: fill(words.begins, { what }) },
     )
-    const wasSent = answer === undefined || Object.keys(answer.kept).length > 0 || answer.approved
+    const wasSent = connector !== '' && (answer === undefined || Object.keys(answer.kept).length > 0 || answer.approved)
     if (wasSent) steps.push({ at: receivedAt, from: 'gateway', to: 'otherSide', what: fill(words.forwards, { who: connector }) })
     if (pendingBody?.includes('"redirect"')) steps.push({ at: receivedAt, from: 'gateway', to: 'shopper', what: words.goesAway })
     if (!answer) {
