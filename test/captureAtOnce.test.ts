@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { completeCapture } from '../src/payments/followUps/followUp.ts'
 import { forbids } from '../src/payments/followUps/rules.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentState } from '../src/payments/payment.ts'
@@ -251,22 +252,23 @@ for (const asks of [false, true])
     assert.equal((await send(order, key)).body.result.code, asks ? '000.100.110' : declined)
   })
 
+const state = (type: string, result: string | undefined, record = {}, connector = 'simulator') =>
+  ({
+    type,
+    amount: 6600,
+    channelId: entityId,
+    connector,
+    record,
+    ...(result !== undefined && { answer: { result, approved: result === 'succeeded' } }),
+  }) as unknown as PaymentState
+const authorized = state('PA', 'succeeded', { captureAtOnce: true })
+
 it('one whose capture was declined is captured by nobody before its hold goes back', () => {
-  const state = (type: string, result: string | undefined, record = {}, connector = 'simulator') =>
-    ({
-      type,
-      amount: 6600,
-      channelId: entityId,
-      connector,
-      record,
-      ...(result !== undefined && { answer: { result, approved: result === 'succeeded' } }),
-    }) as unknown as PaymentState
-  const root = state('PA', 'succeeded', { captureAtOnce: true })
   const [failed, reversal] = [state('CP', 'invalidCard'), state('RV', 'invalidCard')]
   const forbidden = (type: 'CP' | 'RV', ...followers: PaymentState[]) =>
     forbids(
       { type, channelId: entityId, now: 0, ...(type === 'CP' && { amount: 6600 }) },
-      { reference: root, root, followers },
+      { reference: authorized, root: authorized, followers },
       { offered: true, partialReversal: true },
     )
   assert.deepEqual([forbidden('CP'), forbidden('RV')], ['referencePending', 'referencePending'])
@@ -277,8 +279,17 @@ it('one whose capture was declined is captured by nobody before its hold goes ba
   // What was refused changes nothing, answered or not; what became of our own reversal does.
   for (const result of [undefined, 'reversalAboveOpen']) {
     const [capture, theirs] = [state('CP', result, { asked: true }, ''), state('RV', result, { asked: true }, '')]
-    assert.deepEqual([forbidden('CP', capture, theirs), forbidden('RV', capture, theirs)], ['referencePending', 'referencePending'])
+    assert.deepEqual(
+      [forbidden('CP', capture, theirs), forbidden('RV', capture, theirs)],
+      ['referencePending', 'referencePending'],
+    )
     assert.deepEqual([forbidden('CP', failed, theirs), forbidden('RV', failed, theirs)], ['referencePending', undefined])
     assert.equal(forbidden('CP', failed, state('RV', result, {}, '')), undefined)
   }
+})
+
+it('one of whose reversal nobody has heard is not over', async () => {
+  const isOver = (reversal: PaymentState) => completeCapture(undefined as never, undefined as never, authorized, [reversal])
+  assert.equal(await isOver(state('RV', undefined)), false)
+  assert.equal(await isOver(state('RV', 'succeeded')), true)
 })
