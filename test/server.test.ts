@@ -389,6 +389,55 @@ it('a server that stops lets be taken what it has answered, and what waits behin
   assert.ok(taken >= owed * body.length, `${taken} bytes of ${owed} answers`)
 })
 
+it('a server that stops answers all that it carries out of one connection, and carries out nothing more', {
+  timeout: 30_000,
+}, async () => {
+  const waiting: (() => void)[] = []
+  const answer = () => new Promise<HttpAnswer>(resolve => waiting.push(() => resolve({ status: 200, body: '{}' })))
+  const server = serverOf((_, path) => ({ name: path, answer }), patient)
+  const port = await server.listen(0, '127.0.0.1')
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const [line, half] = [open(port), open(port)]
+  line.write(request.repeat(8))
+  half.write(request.slice(0, -1))
+  await eventually(async () => waiting.length === 8, 'they are carried out')
+  const stopped = server.close()
+  line.write(request.repeat(8))
+  half.write(`\n${request.repeat(8)}`)
+  const said = async (of: typeof line) => {
+    const { status, head } = await of.next()
+    return `${status}${/\r\nconnection: close/i.test(head) ? ' and closes' : ''}`
+  }
+  for (let at = 0; at <= 8; at++) assert.equal(await said(half), at === 8 ? '503 and closes' : '503')
+  for (const answerIt of [...waiting.slice(1), waiting[0]!]) answerIt()
+  for (let at = 0; at < 8; at++) assert.equal(await said(line), at === 7 ? '200 and closes' : '200')
+  await Promise.all([line.closed, half.closed, stopped])
+  assert.equal(waiting.length, 8)
+})
+
+it('carries out nothing that stands behind what may be read in two ways', { timeout: 30_000 }, async () => {
+  for (const [bad, told] of [
+    ['POST /bad HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', 501],
+    ['POST /bad HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+    ['GET /bad HTTP/1.1\r\nHost: x y\r\n\r\n', 400],
+  ] as const) {
+    const asked: string[] = []
+    const answer = (path: string) => {
+      asked.push(path)
+      return { status: 200, body: '{}' }
+    }
+    const server = serverOf((_, path) => ({ name: path, answer: () => answer(path) }), patient)
+    const line = open(await server.listen(0, '127.0.0.1'))
+    line.write(`GET /before HTTP/1.1\r\nHost: x\r\n\r\n${bad}${'GET /behind HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(4)}`)
+    assert.equal((await line.next()).status, 200, bad)
+    const { status, head } = await line.next()
+    assert.deepEqual([status, /\r\nconnection: close/i.test(head)], [told, true], bad)
+    await line.closed
+    await server.close()
+    assert.deepEqual(asked, ['/before'], bad)
+  }
+})
+
 it('every route for tokens asks for one, and no other does', async () => {
   const routes = routesOf({ sandbox: true, publicUrl: () => '', database: {}, clock: systemClock } as unknown as Gateway, [])
   for (const { method, path, callers } of routes) {

@@ -76,11 +76,15 @@ export type Connections = {
   isServers(incoming: IncomingMessage): void
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
+  /** Is none that has come whole behind it on its connection? */
+  isLast(incoming: IncomingMessage): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
   closeSoon(socket: Socket): void
   /** Closes those on which TLS does not stand yet, those between two requests, those with no whole request, or all of them. What an answer waits for to be taken is
    * neither of the middle two. */
   closeAll(which: 'unsecured' | 'idle' | 'unowed' | 'every'): void
+  /** Closes all on which something is owed soon. */
+  closeOwed(): void
   stop(): void
 }
 
@@ -455,7 +459,14 @@ export function watchConnections(
       const one = connections.get(socket)
       return one !== undefined && isOwed(one)
     },
+    isLast(incoming) {
+      const asked = [...(connections.get(incoming.socket)?.unfinished.keys() ?? [])]
+      return !asked.slice(asked.indexOf(incoming) + 1).some(({ complete }) => complete)
+    },
     closeSoon,
+    closeOwed() {
+      for (const one of connections.values()) if (isOwed(one)) closeSoon(one.socket)
+    },
     closeAll(which) {
       if (which === 'unsecured') for (const socket of [...unsecured]) socket.destroy()
       else for (const one of [...connections.values()]) if (isOf[which](one)) one.socket.destroy()

@@ -112,20 +112,35 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
     const most = destination.route?.callers === 'browser' ? browserBodyMax : bodyMax
-    readBody(incoming, caller, destination.route?.bodyMax ?? most, connections, bytes => {
+    const come = (bytes: number, unread?: Unread) => {
       const request = requestOf(incoming, target, caller, number)
-      const isTooLarge = bytes === undefined
       const begin = () => {
-        const body = isTooLarge ? '' : connections.begins(incoming)
+        const body = unread ? '' : connections.begins(incoming)
         if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
         request.body = body
-        serve(destination, request, incoming, outgoing, isTooLarge, started)
+        serve(destination, request, incoming, outgoing, unread, started)
       }
-      const weight = (bytes ?? 0) + request.query.length
+      const weight = bytes + request.query.length
       const leave = turns.turn(request.networks, weight, destination.route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
       if (leave) connections.stands(incoming, leave)
-    })
+    }
+    const unfit = unfitOf(incoming)
+    if (unfit) {
+      connections.cuts(incoming)
+      come(0, unfit)
+    } else readBody(incoming, caller, destination.route?.bodyMax ?? most, connections, come)
+  }
+
+  /** What may not be read to its end, or was meant for another, is the last of its connection: nothing behind it is looked at. */
+  function unfitOf(incoming: IncomingMessage): Unread | undefined {
+    if (!/^1\.[01]$/.test(incoming.httpVersion)) return [400, 'malformedRequest']
+    const misdirected = hostRefusal(incoming, options.hosts)
+    if (misdirected) return [400, misdirected]
+    const coding = incoming.headers['transfer-encoding']
+    // Whoever stands before us and speaks an older HTTP does not see where such a body ends (RFC 9112, 6.1).
+    if (coding !== undefined && incoming.httpVersion !== '1.1') return [400, 'malformedRequest']
+    return /^(chunked)?$/i.test(coding ?? '') ? undefined : [501, 'transferCodingUnknown']
   }
 
   function serve(
@@ -133,12 +148,12 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     request: Request,
     incoming: IncomingMessage,
     outgoing: ServerResponse,
-    isTooLarge: boolean,
+    unread: Unread | undefined,
     started: number,
   ): void {
     const { method, path, number } = request
     Promise.resolve()
-      .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
+      .then(() => traced(destination, request, () => answer(destination, request, incoming, unread)))
       .catch(error => failed(destination, request, error))
       .then(made => send(request, incoming, outgoing, made, destination.route?.cors))
       // What cannot be written, for a character that no header may have, is a failure like any other.
@@ -171,22 +186,12 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     destination: Destination,
     request: Request,
     incoming: IncomingMessage,
-    isTooLarge: boolean,
+    unread: Unread | undefined,
   ): HttpAnswer | Promise<HttpAnswer> {
     const always = destination.route?.always
     const refusal = closing ? 'shuttingDown' : always ? undefined : options.refusal()
     if (refusal) return resultAnswer(parts, request, 503, refusal)
-    // What may not have been read to its end, or was meant for another, is the last of its connection.
-    const last = (status: number, name: ResultName) =>
-      resultAnswer(parts, request, status, name, { headers: { Connection: 'close' } })
-    if (isTooLarge) return last(413, 'bodyTooLarge')
-    if (!/^1\.[01]$/.test(incoming.httpVersion)) return last(400, 'malformedRequest')
-    const misdirected = hostRefusal(incoming, options.hosts)
-    if (misdirected) return last(400, misdirected)
-    const coding = incoming.headers['transfer-encoding']
-    // Whoever stands before us and speaks an older HTTP does not see where such a body ends (RFC 9112, 6.1).
-    if (coding !== undefined && incoming.httpVersion !== '1.1') return last(400, 'malformedRequest')
-    if (!/^(chunked)?$/i.test(coding ?? '')) return last(501, 'transferCodingUnknown')
+    if (unread) return resultAnswer(parts, request, ...unread, { headers: { Connection: 'close' } })
     if (options.requireForwardedTls && !always && !isForwardedTls(incoming))
       return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
@@ -254,7 +259,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
       ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
       ...(whole ? ['Content-Length', String(length)] : []),
-      ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
+      // Node ends a connection with it, also where requests behind it are carried out: their answers would be lost.
+      ...(closing && !more?.Connection && connections.isLast(incoming) ? ['Connection', 'close'] : []),
     ]
     if (isTooLong(head)) return send(request, incoming, outgoing, shortHead(made), cors)
     outgoing.writeHead(status, head)
@@ -334,6 +340,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       closing = true
       const closed = entrance?.close()
       for (const stream of streams) stream.destroy()
+      connections.closeOwed()
       connections.closeAll('idle')
       connections.closeAll('unsecured')
       // From here on Node closes nobody whose request does not come: what is on its way has two seconds.
@@ -368,14 +375,17 @@ function* inPieces(body: string | Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** Reads the body, one character a byte, and has the connection keep it; says how many bytes it has, undefined when it is too large. What comes in many
+/** Why a request is answered without its body. */
+type Unread = readonly [status: number, name: ResultName]
+
+/** Reads the body, one character a byte, and has the connection keep it; says how many bytes it has, and why it is not read where it is too large. What comes in many
  * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
   caller: string,
   bodyMax: number,
   { cuts, keeps, takes, waits }: Connections,
-  done: (bytes: number | undefined) => void,
+  done: (bytes: number, unread?: Unread) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
@@ -389,7 +399,7 @@ function readBody(
       if (over) return
       over = true
       cuts(incoming)
-      done(undefined)
+      done(0, [413, 'bodyTooLarge'])
     } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)
     else {
       if (length > body.length) body = grown(body, at, Math.min(Math.max(2 * length, 4096), bodyMax))
