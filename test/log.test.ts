@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { type Clock, clockWith, type Timer } from '../src/platform/clock.ts'
 import type { LogFields } from '../src/platform/log.ts'
@@ -175,7 +176,7 @@ describe('the sum of a flood is told', () => {
 })
 
 describe('a log that nobody reads', () => {
-  const write = (lines: number, then: string): ChildProcess =>
+  const write = (lines: number, then: string, stderr: 'pipe' | number = 'pipe'): ChildProcess =>
     spawn(
       process.execPath,
       [
@@ -188,7 +189,7 @@ describe('a log that nobody reads', () => {
          for (let line = 0; line < ${lines}; line++) log.info({ why: 'x'.repeat(280) }, 'line')
          ${then}`,
       ],
-      { cwd: project, stdio: ['pipe', 'ignore', 'pipe'] },
+      { cwd: project, stdio: ['pipe', 'ignore', stderr] },
     )
 
   it('keeps no process from ending, nor from what it does at its end', async () => {
@@ -197,6 +198,16 @@ describe('a log that nobody reads', () => {
     assert.deepEqual(await once(child, 'exit'), [3, null])
     clearTimeout(late)
   })
+
+  for (const lines of [0, 3])
+    it(`or whose disk is full, keeps no process from ending, ${lines === 0 ? 'at its first line' : 'after some'}`, async () => {
+      const full = openSync('/dev/full', 'w')
+      const child = write(lines, `setTimeout(() => { log.info({}, 'last'); process.exit(2) }, 100)`, full)
+      closeSync(full)
+      const late = setTimeout(() => child.kill('SIGKILL'), 10_000)
+      assert.deepEqual(await once(child, 'exit'), [2, null])
+      clearTimeout(late)
+    })
 
   it('is bounded, and what found no room is told when there is some again', async () => {
     const count = 20_000

@@ -122,6 +122,24 @@ it('none that takes writes is a database that is away, and it is used again when
   await away.close()
 })
 
+it('a line on which no TLS can be read any more is lost', async () => {
+  const garbled = net.createServer(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.once('data', () => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'))
+      socket.write('S')
+    })
+  })
+  await once(garbled.listen(0, '127.0.0.1'), 'listening')
+  const { port } = garbled.address() as AddressInfo
+  const line = connect({ connectionString: `postgres://u@127.0.0.1:${port}/x?sslmode=no-verify` }, systemClock, () => {})
+  const failed = await line.work.query('select 1').catch((error: Error) => error)
+  assert.match(String((failed as NodeJS.ErrnoException).code), /^(EPROTO|ERR_SSL_)/)
+  assert.ok(isLost(failed), String(failed))
+  await line.close()
+  garbled.close()
+})
+
 it('a session whose server became a follower is given up', async () => {
   const connection = await db.chains.connect()
   await connection.query('set session characteristics as transaction read only')

@@ -107,7 +107,20 @@ describe('an address of another', () => {
       ['postgres://user:sEcret@db:65536/x', none],
       ['postgres://user:sEcret@db/x?port=65536', port],
       ['postgres://user:sEcret@db/x?port=0', port],
-      ['postgres://user:sEcret@db/x?port=x', port],
+      ['postgres://user:sEcret@db/x?port=x', / has a value of port that it cannot have\./],
+      // What stands there the driver passes over, or takes for a part of something else.
+      ['postgres://user:sEcret@db/x??sslmode=verify-full', unnamed],
+      ['postgres://user:sEcret@db/x#?sslmode=verify-full', none],
+      ['postgres://user:sEcret@db/x?connect_timeout=10#&sslmode=verify-full', none],
+      ...[';', '?', '%26'].map((sign): [string, RegExp] => [
+        `postgres://user:sEcret@db/x?connect_timeout=10${sign}sslmode=verify-full`,
+        / has a value of connect_timeout that it cannot have\./,
+      ]),
+      ['postgres://user:sEcret@db/x?sslmode=verify_full', / has a value of sslmode that it cannot have\./],
+      ['postgres://user:sEcret@db/x?ssl=yes', / has a value of ssl that it cannot have\./],
+      ['postgres://user:pw@sEcret,x@db/x', none],
+      ['postgres://user:12/sEcret@db/x', none],
+      ['postgres://user:12#sEcret@db/x', none],
       ['postgres://user:sEcret@db/x?sslrootcert=/nonexistent', / cannot be used: ENOENT: .*'\/nonexistent'/],
       ['db/x', / must begin with postgres/],
     ]

@@ -1,6 +1,7 @@
 // Logs: JSON lines with named fields only (see LogFields), each bounded. Nothing in them is made by callers: where a text comes from elsewhere,
 // what it quotes is left out, and as a last line of defence it is searched for card numbers.
 
+import fs from 'node:fs'
 import pino from 'pino'
 import { beginningOf, cardLengths, replaceNumbers } from '../contract/cardNumbers.ts'
 import { type Clock, systemClock } from './clock.ts'
@@ -147,10 +148,24 @@ function standardError(clock: Clock): LogOutput {
   destination.flushSync = () => {
     endsAt = clock.elapsed() + patienceMilliseconds
     Object.assign(destination, { sync: true }) // a write that is only begun may come to nothing
+    const { writeSync } = fs
+    // The library asks whether to try again where a pipe is full, and tries for ever where a disk is.
+    fs.writeSync = ((...given: Parameters<typeof writeSync>) => {
+      try {
+        return writeSync(...given)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') endsAt = 0
+        throw Object.assign(error as Error, { code: 'EAGAIN' })
+      }
+    }) as typeof writeSync
     try {
       tellAtEnd()
       flush()
-    } catch {} // whoever reads it has had its time
+    } catch {
+      // whoever reads it has had its time
+    } finally {
+      fs.writeSync = writeSync
+    }
   }
   let dropped = 0
   destination.on('drop', () => dropped++)

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
-import { fileParameters, serversOf, serverWithoutTls } from '../platform/database/servers.ts'
+import { fileParameters, parametersOf, serverWithoutTls } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
 import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
@@ -137,11 +137,10 @@ const databases = ['DATABASE_URL', 'REPORTING_DATABASE_URL']
 /** The files that decide with whom the connections to databases speak. */
 const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
   databases.flatMap(place =>
-    fileParameters.flatMap(name =>
-      (URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.getAll(name) ?? []) // the last one counts
-        .filter(path => path !== '')
-        .map((path): [string, string] => [`${name} of ${place}`, path]),
-    ),
+    fileParameters.flatMap((name): [string, string][] => {
+      const path = parametersOf(setting(place) ?? '').get(name)
+      return path ? [[`${name} of ${place}`, path]] : []
+    }),
   )
 
 /** As Node reads NODE_OPTIONS: a space ends an option, but for those between quotation marks, where a backslash takes the next sign as it is. */

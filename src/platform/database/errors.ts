@@ -33,7 +33,7 @@ export function isLost(error: unknown): error is Error {
   if (code === 'ENOENT') return syscall === 'connect' // a socket that is gone, and no file of ours
   return (
     lostMessages.test(message) ||
-    (typeof code === 'string' && /^(ECONN|EPIPE$|ETIMEDOUT$|EHOST|ENET|ENOTFOUND$|EAI_AGAIN$)/.test(code))
+    (typeof code === 'string' && /^(ECONN|EPIPE$|ETIMEDOUT$|EHOST|ENET|ENOTFOUND$|EAI_AGAIN$|EPROTO$|ERR_SSL_)/.test(code))
   )
 }
 

@@ -18,11 +18,16 @@ export function serversOf(url: string): string[] {
 export const sessionWish = (url: string): string | undefined => /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1]
 
 const queryOf = (url: string): string => /\?(.*)$/.exec(url)?.[1] ?? ''
-export const parametersOf = (url: string): URLSearchParams => new URLSearchParams(queryOf(url))
+/** As the driver reads them: a second ? is a part of the first name. */
+export const parametersOf = (url: string): URLSearchParams => new URLSearchParams(`?${queryOf(url)}`)
+
+const unencoded = 'is no address: in a password #, /, ? and @ are written %23, %2F, %3F and %40, and a port is from 1 to 65535'
 
 /** What is wrong with the address of a database, behind the name of its setting: the driver says it late and without that name, and of some ports nothing at all. */
 export function addressRefusal(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url)) return 'must begin with postgres:// or postgresql://'
+  // The driver takes no parameter behind a #, and of several @ the last: what is before it would be asked for as a host.
+  if (url.includes('#') || /^[^?]*@[^?]*@/.test(url) || /^[^?]*\/\/[^?@]*\/[^?]*@/.test(url)) return unencoded
   // A % that encodes nothing stands for itself there.
   if (decoded(url.replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined) return 'has percent-encoded bytes that are no UTF-8'
   const refusal = parametersRefusal(url)
@@ -33,9 +38,7 @@ export function addressRefusal(url: string): string | undefined {
     return 'has a port that is none: it must be from 1 to 65535 (where an address has none, that of PGPORT is taken)'
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    return code === 'ERR_INVALID_URL'
-      ? 'is no address: in a password #, /, ? and @ are written %23, %2F, %3F and %40, and a port is from 1 to 65535'
-      : `cannot be used: ${message}`
+    return code === 'ERR_INVALID_URL' ? unencoded : `cannot be used: ${message}`
   }
 }
 
@@ -50,25 +53,34 @@ export function serverWithoutTls(url: string): string | undefined {
 }
 
 export const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
-const knownParameters = new Set([
-  ...['host', 'port', 'user', 'password', 'application_name', 'fallback_application_name', 'client_encoding', 'options'],
-  ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout', 'target_session_attrs'],
+const [text, whole, word] = [/^/, /^\d+$/, /^[\w-]+$/]
+/** What may stand behind each: what is meant for another one, behind a ; for example, would be a part of the one before. */
+const knownParameters: Readonly<Record<string, RegExp>> = {
+  ...named(text, 'host', 'user', 'password', 'application_name', 'fallback_application_name', 'options', ...fileParameters),
+  ...named(whole, 'port', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout'),
+  ...named(word, 'client_encoding', 'target_session_attrs', 'sslnegotiation'),
   // The driver passes over these, and they change nothing of whom it speaks to, and how.
-  ...['connect_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout'],
-  ...['gssencmode', 'load_balance_hosts'],
-  ...['ssl', 'sslmode', 'sslnegotiation', 'uselibpqcompat', ...fileParameters],
-])
+  ...named(whole, 'connect_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count'),
+  ...named(word, 'tcp_user_timeout', 'gssencmode', 'load_balance_hosts'),
+  ...named(/^(true|false|1|0)$/, 'ssl', 'uselibpqcompat'),
+  sslmode: /^(disable|prefer|require|verify-ca|verify-full|no-verify)$/,
+}
+function named(value: RegExp, ...names: readonly string[]): Record<string, RegExp> {
+  return Object.fromEntries(names.map(name => [name, value]))
+}
 
 /** The driver passes over a name that it does not know: `sslMode=verify-full` would connect without TLS. And it waits for a pipe. */
 function parametersRefusal(url: string): string | undefined {
   const parameters = parametersOf(url)
   for (const [name, value] of parameters) {
-    if (!knownParameters.has(name))
+    const known = Object.hasOwn(knownParameters, name) ? knownParameters[name] : undefined
+    if (!known)
       // Behind an @ stands the host: what is before it would be a piece of the password.
       return /^\w{1,40}$/.test(name) && !queryOf(url).includes('@')
         ? `has a parameter that is not known: ${name}`
         : 'has a ? with no name of a parameter behind it: in a password ? is written %3F'
     if (parameters.getAll(name).length > 1) return `has the parameter ${name} twice`
+    if (value !== '' && !known.test(value)) return `has a value of ${name} that it cannot have`
     if (name.startsWith('ssl') && value === '') return `has a parameter without a value: ${name}`
     if (fileParameters.includes(name) && existsSync(value) && !isFile(value)) return `names ${value} as ${name}, which is no file`
   }
