@@ -95,6 +95,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         request.on('end', () => {
           if (request.url !== '/health/ready') heard.push({ cell: name, url: request.url!, headers: request.headers, body })
           if (request.url!.includes('held')) held.push(answer)
+          else if (request.url!.includes('refused')) answer.writeHead(401).end()
           else answer.end('heard')
         })
       })
@@ -309,7 +310,14 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   // The proxy answers it by itself.
   const renewal = 'GET /v1/payments HTTP/1.1\r\nHost: x\r\n\r\n'
   /** How many each address opens, one after the other: these take all 320 places of a proxy. */
-  const takers = { 2: 160, 3: 40, 4: 40, 5: 10, 6: 10, 7: 10, 8: 10, 9: 10, 10: 10, 11: 10, 12: 10 }
+  const takers: readonly (readonly [net: number, count: number])[] = [
+    [2, 160],
+    [3, 40],
+    [4, 40],
+    ...[5, 6, 7, 8].map(net => [net, 10] as const),
+    ...[9, 10, 11, 12, 13, 14, 15].map(net => [net, 3] as const),
+    ...Array.from({ length: 19 }, (_, at) => [16 + at, 1] as const),
+  ]
   const isAnswered = (proxy: Proxy, from: string, within = 3000) =>
     Promise.race([
       ask(proxy, '/v1/resultcodes', { from }).then(({ status }) => status === 200),
@@ -353,12 +361,15 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     closeAll(crowd.splice(0))
 
     // Heads that are not whole: all are taken before anybody asks.
-    const come = async (net: string | number, count: number) => {
-      for (let at = 0; at < count; at++) crowd.push(await connect(crowded!, renewal.slice(0, -2), `127.0.0.${net}`))
+    const come = async (net: number, count: number) => {
+      for (let at = 0; at < count; at++) {
+        const socket = await connect(crowded!, renewal.slice(0, -2), `127.0.0.${net}`).catch(() => undefined)
+        if (socket) crowd.push(socket)
+      }
     }
-    for (const [net, count] of Object.entries(takers)) await come(net, count)
+    for (const [net, count] of takers) await come(net, count)
     // The proxy takes them two at a time, not always as they came: it may have refused one of a larger network for a later one.
-    for (let net = 13; net < 30 && (await isAnswered(crowded!, '127.0.0.99', 1000)); net++) await come(net, 10)
+    for (let net = 35; net < 60 && (await isAnswered(crowded!, '127.0.0.99', 1000)); net++) await come(net, 1)
     for (const socket of crowd) socket.write('\r\n')
     await eventually(async () => {
       for (const socket of crowd) if (socket.writable) socket.write(renewal)
@@ -367,6 +378,43 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.ok(left() <= 165, `${left()} of 320`)
     assert.ok(crowd.filter(({ told }) => told.includes('HTTP/1.1 400')).length >= 300, 'each was answered')
     closeAll(crowd)
+  })
+
+  it('keeps the last eighth for networks that have few, and for the servers of merchants', async () => {
+    const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
+    const path = `/v1/payments?entityId=${entity}`
+    const headers = { Authorization: 'Bearer x' }
+    await ask(crowded, path, { headers, from: '127.0.0.200' })
+    for (const [more, given] of [
+      ['', {}],
+      ['&refused', { headers }],
+    ] as const)
+      await ask(crowded, path + more, { ...given, from: '127.0.0.201' })
+    await ask(crowded, `/v1/checkouts/x.y/payment?entityId=${entity}`, { headers, from: '127.0.0.201' })
+    const crowd: Awaited<ReturnType<typeof connect>>[] = []
+    const come = async (net: number, count: number) => {
+      const opened = []
+      for (let at = 0; at < count; at++)
+        opened.push(await connect(crowded, renewal.slice(0, -2), `127.0.0.${net}`).catch(() => undefined))
+      crowd.push(...opened.filter(socket => socket !== undefined))
+      await new Promise(resolve => setTimeout(resolve, 200))
+      return opened.filter(socket => socket && !socket.destroyed).length
+    }
+    for (const [net, count] of takers.slice(0, 7)) await come(net, count)
+    const [stranger, merchant] = [await come(201, 12), await come(200, 12)]
+    assert.ok(stranger >= 2 && stranger <= 4, `${stranger} of a stranger`)
+    assert.equal(merchant, 12)
+    closeAll(crowd)
+  })
+
+  it('closes a line on which no handshake comes, and waits longer for a gateway', async () => {
+    const configuration = proxyConfiguration(given, { bind: ':80' })
+    assert.match(configuration, /timeout client 10s/)
+    const asked = ask(plain, `/v1/payments?entityId=${entity}&held`)
+    await eventually(async () => held.length > 0, 'it is asked')
+    await new Promise(resolve => setTimeout(resolve, 11_000))
+    for (const answer of held.splice(0)) (answer as http.ServerResponse).end('late')
+    assert.equal((await asked).text, 'late')
   })
 
   it('keeps no place for it over HTTP/2 either, but the few that a network needs', async () => {
@@ -388,16 +436,16 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       crowd.push({ from, session })
       return askOn(session)
     }
-    // The last sixteenth is free.
-    for (const [net, count] of Object.entries(takers).slice(0, -2))
-      for (let at = 0; at < count; at++) assert.equal(await open(crowded!, net), 400)
+    // The last eighth is free.
+    for (const [net, count] of takers.slice(0, 7))
+      for (let at = 0; at < count; at++) assert.equal(await open(crowded!, String(net)), 400)
     const again = await Promise.all(crowd.map(async ({ from, session }) => ({ from, status: await askOn(session) })))
     assert.ok(
       again.every(({ from, status }) => Number(from) < 5 || status === 400),
       'who has few connections keeps them',
     )
     const went = again.filter(({ status }) => status === undefined).length
-    assert.ok(went >= 55, `${went} went: a quarter of all is free`)
+    assert.ok(went >= 35, `${went} went: a quarter of all is free`)
     assert.equal(await isAnswered(crowded!, '127.0.0.100'), true)
     // Of many networks, none of which has many, each keeps two where that is taken too.
     for (let at = 0; at < 320; at++) await open(full!, String(30 + (at % 32)))

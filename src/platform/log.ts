@@ -149,12 +149,11 @@ function standardError(clock: Clock): LogOutput {
     endsAt = clock.elapsed() + patienceMilliseconds
     Object.assign(destination, { sync: true }) // a write that is only begun may come to nothing
     const { writeSync } = fs
-    // The library asks whether to try again where a pipe is full, and tries for ever where a disk is.
+    // The library asks whether to try again where a pipe is full, and tries for ever without where a disk is.
     fs.writeSync = ((...given: Parameters<typeof writeSync>) => {
       try {
         return writeSync(...given)
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') endsAt = 0
         throw Object.assign(error as Error, { code: 'EAGAIN' })
       }
     }) as typeof writeSync

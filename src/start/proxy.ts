@@ -83,7 +83,7 @@ global
 defaults
   mode http
   timeout connect 2s
-  timeout client 75s
+  timeout client 10s # for a handshake of TLS, and for a client that neither sends nor takes what it should; none while a gateway works
   timeout server 75s
   timeout http-request 5s # for headers
   timeout http-keep-alive 10s # until the next request begins
@@ -111,6 +111,7 @@ ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
 ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
+${perNetwork === 0 ? '' : merchantsMark()}
 ${office(names, certificate !== undefined)}
 ${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
   http-request wait-for-body time 20s # of each method; here it holds a place of its network, and none at a gateway
@@ -150,23 +151,32 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 
 /** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
 const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
+type Tiers = [half: number, most: number, more: number, last: number]
 /** The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. */
 const networkLimits = (connections: number, perNetwork: number): string => {
-  const [half, most, last] = [1 / 2, 3 / 4, 15 / 16].map(part => Math.ceil(connections * part)) as [number, number, number]
+  const [half, most, more, last] = [1 / 2, 3 / 4, 7 / 8, 15 / 16].map(part => Math.ceil(connections * part)) as Tiers
   const few = (part: number) => Math.min(perNetwork, Math.ceil(connections / part))
   const isBeyond = (taken: number, many: number) => `{ fe_conn gt ${taken} } { sc0_conn_cur(Connections) gt ${many} }`
+  const ofStrangers = '!{ sc0_get_gpt0(Connections) gt 0 }'
   return `
   tcp-request connection track-sc0 ${counted('Connections')}
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
   tcp-request connection reject if ${isBeyond(half, few(8))}
-  tcp-request connection reject if ${isBeyond(most, few(32))}
+  tcp-request connection reject if ${isBeyond(most, few(32))} ${ofStrangers} # a merchant's servers may come many at once
+  tcp-request connection reject if ${isBeyond(more, few(128))} ${ofStrangers}
+  tcp-request connection reject if ${isBeyond(last, few(512))} ${ofStrangers}
   http-after-response set-header Connection close if { fe_conn gt ${half} } # nobody keeps a place by asking now and then
-  http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} # HTTP/2 has no such header, and needs fewer
-  http-request reject if { fc_http_major 2 } ${isBeyond(last, few(256))}
+  http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} ${ofStrangers} # HTTP/2 has no such header, and needs fewer
+  http-request reject if { fc_http_major 2 } ${isBeyond(last, few(256))} ${ofStrangers}
   http-request track-sc1 ${counted('Requests')}
   http-request set-priority-class sc1_conn_cur(Requests) # where requests wait for a place at a gateway
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
 }
+
+/** Whose token a gateway has taken is no stranger for an hour. Shoppers need none for what they do with a checkout. */
+const merchantsMark = (): string => `
+  http-request set-var(txn.shown) bool(true) if of_merchants { req.hdr(authorization) -m beg -i "Bearer " } !{ path_end /payment }
+  http-response sc-set-gpt0(0) 1 if { var(txn.shown) -m bool } { status lt 400 }`
 
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
@@ -175,8 +185,12 @@ const largeBodies = (): string => `
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} }`
 
 const networkTables = (connections: number): string =>
-  ['Connections', 'Requests', 'Bodies']
-    .map(name => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire 10s store conn_cur\n`)
+  [
+    ['Connections', '1h store conn_cur,gpt0'],
+    ['Requests', '10s store conn_cur'],
+    ['Bodies', '10s store conn_cur'],
+  ]
+    .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire ${kept}\n`)
     .join('')
 
 /** As a gateway answers it: a merchant's program reads no other. */

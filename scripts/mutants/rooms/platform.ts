@@ -268,7 +268,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'commands: TLS that broke is no lost connection', file: 'src/platform/database/errors.ts', tests: ['servers'],
     find: '|EPROTO$|ERR_SSL_)/', instead: ')/' },
   { name: 'log: a full disk is written to for ever', file: 'src/platform/log.ts', tests: ['log'],
-    find: "!== 'EAGAIN') endsAt = 0", instead: "!== 'EAGAIN') endsAt += 0" },
+    find: "throw Object.assign(error as Error, { code: 'EAGAIN' })", instead: 'throw error' },
   { name: 'settings: another machine whose name begins like this one is reached without TLS', file: 'src/platform/database/servers.ts', tests: ['liveMode'],
     find: "/^(\\/|localhost$|", instead: "/^(\\/|localhost|" },
   { name: 'settings: of several servers the first alone must have TLS', file: 'src/platform/database/servers.ts', tests: ['liveMode'],
