@@ -254,9 +254,17 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     '/office/x/%2e%2e/payments.csv/.',
     '/office/reports/a/b/file',
     '/office/exports/a/file?x=1',
+    // Nor to what leads on to another host, or signs him in as somebody else.
+    '/',
+    '/r/0123456789abcdef',
+    '/office/../r/0123456789abcdef',
+    '/office/%2e%2e/pay/x',
+    '/officer',
+    '/office/enter/0123456789abcdef',
   ])
     assert.equal(ownPath(path), '/office', path)
-  for (const path of ['/office/payments?q=a.csv', '/office/profile']) assert.equal(ownPath(path), path)
+  for (const path of ['/office', '/office?a=/r/x', '/office/payments?q=a.csv', '/office/profile'])
+    assert.equal(ownPath(path), path)
   const page = operationPage(operationNamed('pay')!, 'https://pay.example', '2026-01-01', undefined).html
   assert.ok(page.includes('Bearer ACCESS_TOKEN') && page.includes('entityId=ENTITY_ID'))
   assert.doesNotMatch(page, /id="try"|5a11d0/)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
+import { menuFor } from '../src/pages/office/navigation.ts'
 import type { OfficeParts } from '../src/pages/office/parts.ts'
 import { goTo, type OfficeRoute, officeRoute } from '../src/pages/office/route.ts'
 import { signedInRoutes } from '../src/pages/office/routes.ts'
@@ -193,4 +194,14 @@ test('a role that was changed counts at the next request, and who was removed is
   assert.equal((await clerk.ask('/office/entities')).status, 200)
   await whole.post(`/office/staff/${clerk.id}/remove`)
   assert.equal((await clerk.ask('/office/account')).status, 303)
+})
+
+test('the first page of somebody who signs in is one that there is', () => {
+  const everything = { may: () => true, isWhole: true }
+  assert.deepEqual(
+    [true, false].map(sandbox => menuFor(everything, sandbox)[0]?.path),
+    ['/console', '/overview'],
+  )
+  assert.ok(menuFor(everything, false).some(({ whole }) => whole))
+  assert.ok(!menuFor({ ...everything, isWhole: false }, false).some(({ whole }) => whole))
 })

@@ -2,7 +2,7 @@
 
 import type { SignedIn } from '../../staff/sessions.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { menu } from './navigation.ts'
+import { menuFor } from './navigation.ts'
 import { officeStyle } from './style.ts'
 import { frameWords, type OfficeLanguage, officeLanguages, officeLocales } from './words.ts'
 
@@ -69,13 +69,11 @@ ${script !== undefined && html`<script nonce="${nonce}">${trusted(script)}</scri
 
 function menuOf(signedIn: SignedIn, { language, path, sandbox }: OfficeLook): Html {
   const words = frameWords(language)
-  const items = menu
-    .filter(({ action, whole, onlySandbox }) => signedIn.may(action) && (signedIn.isWhole || !whole) && (sandbox || !onlySandbox))
-    .map(entry => {
-      const address = `/office${entry.path}`
-      const isHere = path === address || (entry.path !== '' && path.startsWith(`${address}/`))
-      return html`<li><a href="${address}"${isHere && html` aria-current="page"`}>${words[entry.word]}</a></li>`
-    })
+  const items = menuFor(signedIn, sandbox).map(entry => {
+    const address = `/office${entry.path}`
+    const isHere = path === address || (entry.path !== '' && path.startsWith(`${address}/`))
+    return html`<li><a href="${address}"${isHere && html` aria-current="page"`}>${words[entry.word]}</a></li>`
+  })
   return html`<details class="menu"><summary>${words.menu}</summary><nav aria-label="${words.menu}"><ul>${items}</ul></nav></details>
 <nav class="wide" aria-label="${words.menu}"><ul>${items}</ul></nav>`
 }

@@ -1,6 +1,7 @@
 // What stands in the menu of the back office: a page by its path below /office, for whoever may do its action.
 
 import type { StaffAction } from '../../staff/permissions.ts'
+import type { SignedIn } from '../../staff/sessions.ts'
 import type { FrameWords } from './words.ts'
 
 export type MenuEntry = {
@@ -12,8 +13,12 @@ export type MenuEntry = {
   readonly onlySandbox?: true
 }
 
+/** What somebody has in the menu, in its order. */
+export const menuFor = ({ may, isWhole }: Pick<SignedIn, 'may' | 'isWhole'>, sandbox: boolean): readonly MenuEntry[] =>
+  menu.filter(({ action, whole, onlySandbox }) => may(action) && (isWhole || !whole) && (sandbox || !onlySandbox))
+
 // biome-ignore format: one line a page
-export const menu: readonly MenuEntry[] = [
+const menu: readonly MenuEntry[] = [
   { path: '/console',    word: 'console',    action: 'useSandbox', onlySandbox: true },
   { path: '/overview',   word: 'overview',   action: 'readOverview' },
   { path: '/payments',   word: 'payments',   action: 'readPayments' },

@@ -272,9 +272,13 @@ export const ownPath = (to: string | null): string =>
   to !== null &&
   new URLSearchParams({ to }).toString().length <= 2000 &&
   /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) &&
-  !fileName.test(new URL(to, 'http://office').pathname)
+  isPageOfOffice(new URL(to, 'http://office').pathname)
     ? to
     : '/office'
+
+/** Pages for shoppers, of the same origin, lead wherever a shop says; links that sign somebody in are for whom they were made. */
+const isPageOfOffice = (path: string): boolean =>
+  /^\/(office(\/(?!enter\/)|$)|docs\/|openapi\.json$)/.test(path) && !fileName.test(path)
 
 /** Sends the browser on inside the office. */
 export const goTo = (path: string, cookies: readonly string[] = []): HttpAnswer => ({

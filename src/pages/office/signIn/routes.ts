@@ -12,7 +12,7 @@ import { fill } from '../../languages/texts.ts'
 import { qrCode } from '../../qrCode.ts'
 import { field, message } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
-import { menu } from '../navigation.ts'
+import { menuFor } from '../navigation.ts'
 import type { OfficeParts } from '../parts.ts'
 import { askForm, passkeyWords } from '../passkeyForm.ts'
 import {
@@ -102,7 +102,7 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '',
       action: 'own',
-      answer: (_, signedIn) => goTo(`/office${menu.find(({ action }) => signedIn.may(action))?.path ?? '/account'}`),
+      answer: (_, signedIn) => goTo(`/office${menuFor(signedIn, parts.sandbox)[0]?.path ?? '/account'}`),
     },
     {
       method: 'POST',
