@@ -10,7 +10,7 @@ import { hasDue } from '../platform/due/store.ts'
 import { decoded } from '../platform/network.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { type PaymentResponse, pendingRecord } from './execute.ts'
-import { isCompleting, isOpen } from './followUps/rules.ts'
+import { isCompleting, isUndecided } from './followUps/rules.ts'
 import type { Refusal } from './initial/choose.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Payment, PaymentState } from './payment.ts'
@@ -149,6 +149,6 @@ function waitSeconds({ connectors }: PaymentParts, { connector, record }: Paymen
 async function wasToldPending({ database: { work } }: PaymentParts, first: PaymentState): Promise<boolean> {
   const { merchantId, id } = first
   if (!first.answer) return hasDue(work, 'recover', merchantId, id)
-  const capture = (await findChain(work, merchantId, id)).find(one => isCompleting(one) && isOpen(one))
+  const capture = (await findChain(work, merchantId, id)).find(one => isCompleting(one) && isUndecided(one))
   return capture ? hasDue(work, 'recover', merchantId, capture.id) : wasAnnouncedPending(work, first)
 }

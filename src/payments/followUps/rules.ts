@@ -126,11 +126,11 @@ const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP', 'RC'])
 /** What a rule has refused has no connector. */
 const wasSent = ({ connector }: PaymentState): boolean => connector !== ''
 /** Whether it may yet be approved: what was refused is not answered for a moment either, until that is written. */
-export const isOpen = (follower: PaymentState): boolean => !follower.answer && wasSent(follower)
+export const isUndecided = (follower: PaymentState): boolean => !follower.answer && wasSent(follower)
 
 /** Followers of a type that are approved or may yet be. */
 export function done(followers: readonly PaymentState[], type: FollowUpType | 'CB' | 'CR' | 'RC'): readonly PaymentState[] {
-  return followers.filter(follower => follower.type === type && (follower.answer?.approved || isOpen(follower)))
+  return followers.filter(follower => follower.type === type && (follower.answer?.approved || isUndecided(follower)))
 }
 
 /** The capture that completes a PA.CP, and none that somebody asked for. */

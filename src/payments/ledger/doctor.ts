@@ -4,7 +4,7 @@
 import type pg from 'pg'
 import { signedAmountText } from '../../contract/amounts.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
-import { cleared, isOpen } from '../followUps/rules.ts'
+import { cleared, isUndecided } from '../followUps/rules.ts'
 import type { PaymentState } from '../payment.ts'
 import {
   countStray,
@@ -113,12 +113,12 @@ type ChainOf = { readonly root: PaymentState; readonly followers: readonly Payme
 /** What one chain should have in the books, and what it has. */
 export function examineChain({ root, followers }: ChainOf, booked: readonly JournalLine[], guard: string | undefined): string[] {
   const approved = (type: string) => sum(followers.filter(one => one.type === type && one.answer?.approved))
-  const pending = (type: string) => sum(followers.filter(one => one.type === type && isOpen(one)))
+  const pending = (type: string) => sum(followers.filter(one => one.type === type && isUndecided(one)))
   const isSlip = root.record.slip === true
   const isHold = root.type === 'PA' && !isSlip
   const stands = root.answer?.approved === true
   const captures = followers.filter(({ type, answer }) => type === 'CP' && answer?.approved)
-  const open = followers.filter(one => one.type === 'CP' && isOpen(one))
+  const open = followers.filter(one => one.type === 'CP' && isUndecided(one))
   const reversed = isSlip ? 0 : approved('RV') // nobody held or cleared a slip that is written off
   const reserved = isSlip ? 0 : pending('RV')
   const [collector, other] = isSlip ? ['bank', 'acquirer'] : ['acquirer', 'bank']
