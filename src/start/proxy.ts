@@ -167,7 +167,6 @@ const networkLimits = (connections: number, perNetwork: number): string => {
   tcp-request connection reject if ${isBeyond(last, few(512))} ${ofStrangers}
   http-after-response set-header Connection close if { fe_conn gt ${half} } # nobody keeps a place by asking now and then
   http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} ${ofStrangers} # HTTP/2 has no such header, and needs fewer
-  http-request reject if { fc_http_major 2 } ${isBeyond(last, few(256))} ${ofStrangers}
   http-request track-sc1 ${counted('Requests')}
   http-request set-priority-class sc1_conn_cur(Requests) # where requests wait for a place at a gateway
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`

@@ -413,8 +413,6 @@ export const startMutants: readonly Mutant[] = [
     find: 'Connection close if { fe_conn gt ${half} }', instead: 'Connection close' },
   { name: 'cells: idle connections of HTTP/2 keep all places', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: '  http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} ${ofStrangers} #', instead: '  #' },
-  { name: 'cells: many networks keep all places by HTTP/2', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
-    find: '  http-request reject if { fc_http_major 2 } ${isBeyond(last, few(256))} ${ofStrangers}\n', instead: '' },
   { name: 'cells: HTTP/2 is closed also for who has few connections', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: '{ fc_http_major 2 } ${isBeyond(most, few(32))}', instead: '{ fc_http_major 2 } { fe_conn gt ${most} }' },
   { name: 'cells: slow bodies of browsers keep places at a gateway', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
