@@ -320,7 +320,10 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   ]
   const isAnswered = (proxy: Proxy, from: string, within = 3000) =>
     Promise.race([
-      ask(proxy, '/v1/resultcodes', { from }).then(({ status }) => status === 200),
+      ask(proxy, '/v1/resultcodes', { from }).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
       new Promise<false>(resolve => setTimeout(resolve, within, false).unref()),
     ])
 
