@@ -442,16 +442,16 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       crowd.push({ from, session })
       return askOn(session)
     }
-    // The last eighth is free.
-    for (const [net, count] of takers.slice(0, 7))
-      for (let at = 0; at < count; at++) assert.equal(await open(crowded!, String(net)), 400)
+    // The last eighth is free. Five fewer than it takes: whoever asked whether the proxy is there may still have a place.
+    for (const [net, count] of [[2, 155] as const, ...takers.slice(1, 7)])
+      for (let at = 0; at < count; at++) assert.equal(await open(crowded!, String(net)), 400, `${at} of ${net}`)
     const again = await Promise.all(crowd.map(async ({ from, session }) => ({ from, status: await askOn(session) })))
     assert.ok(
       again.every(({ from, status }) => Number(from) < 5 || status === 400),
       'who has few connections keeps them',
     )
     const went = again.filter(({ status }) => status === undefined).length
-    assert.ok(went >= 35, `${went} went: a quarter of all is free`)
+    assert.ok(went >= 30, `${went} went: a quarter of all is free`)
     assert.equal(await isAnswered(crowded!, '127.0.0.100'), true)
     // Of many networks, none of which has many, each keeps two where that is taken too.
     for (let at = 0; at < 320; at++) await open(full!, String(30 + (at % 32)))
