@@ -12,6 +12,7 @@ import type { HttpAnswer, Request } from '../src/http/answer.ts'
 import type { Caller } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
+  knownMost,
   networkConnectionsMost,
   networkUnfinishedMost,
   openingsMost,
@@ -639,6 +640,39 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('of those whom we know are not among them, while there are so many; those of one more are, and those of one that has gone or begun are not counted', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const share = unfinishedBytesMost / knownMost
+    const keep = (address: string, bytes: number, isKnown = false) => {
+      const socket = socketFrom(address)
+      const incoming = begin(socket)
+      connections.keeps(incoming, 1000)
+      if (isKnown) connections.knows(incoming)
+      connections.keeps(incoming, bytes)
+      return { socket, incoming }
+    }
+    const ofKnown = Array.from({ length: knownMost }, () => keep('192.0.2.7', share, true))
+    const strangers = Array.from({ length: knownMost - 1 }, (_, at) => keep(`198.51.100.${at}`, share))
+    const oneMore = keep('192.0.2.7', share - 20_000, true)
+    const closed = () => [...ofKnown, oneMore, ...strangers].filter(({ socket }) => socket.closed).length
+    assert.equal(closed(), 0)
+    keep('203.0.113.1', 30_000)
+    assert.equal(closed(), 1, 'the one more is counted among strangers')
+    assert.ok(ofKnown.every(({ socket }) => !socket.closed))
+    ofKnown[0]!.socket.destroy()
+    connections.begins(ofKnown[1]!.incoming)
+    connections.cuts(ofKnown[2]!.incoming)
+    for (let at = 0; at < 3; at++) ofKnown[at] = keep('192.0.2.7', 2 * share, true)
+    strangers.push(keep('192.0.2.7', 2 * share, true))
+    const went = closed()
+    assert.ok(went > 1)
+    assert.ok(
+      ofKnown.every(({ socket }) => !socket.closed),
+      'there was room for three again, and no more',
+    )
+    connections.stop()
+  })
+
   it('behind a proxy are held by callers: who renews its many pushes out no other, and its own go', () => {
     let elapsed = 0
     const clock = { ...systemClock, elapsed: () => elapsed }
@@ -1118,6 +1152,29 @@ describe('requests under way without a token', () => {
     for (const go of waiting) go()
     await Promise.all(household.map(({ answer }) => answer))
     assert.deepEqual(await Promise.all([other, next].map(async ({ answer }) => (await answer).status)), [200, 200])
+  })
+
+  it('are counted too while it is looked whose they are, before their bodies; whoever cannot be looked up is not admitted', async () => {
+    const waiting: ((isKnown: boolean) => void)[] = []
+    const { admits } = router({ build: '', clock: systemClock } as HttpParts, [
+      {
+        method: 'POST',
+        path: '/large',
+        callers: 'anyone',
+        admits: () =>
+          new Promise((resolve, reject) => waiting.push(isKnown => (isKnown ? resolve(true) : reject(new Error('no database'))))),
+        answer: () => ({ status: 200, body: '' }),
+      },
+    ])('POST', '/large')
+    const crowd = Array.from({ length: networkRequestsMost }, () => admits!(requestFrom('192.0.2.7')))
+    assert.equal(await admits!(requestFrom('192.0.2.7')), false)
+    const other = admits!(requestFrom('192.0.2.8'))
+    waiting[0]!(false)
+    for (const go of waiting) go(true)
+    assert.deepEqual(await Promise.all([...crowd, other]), [false, ...crowd.slice(1).map(() => true), true])
+    const next = admits!(requestFrom('192.0.2.7'))
+    waiting.at(-1)!(true)
+    assert.equal(await next, true)
   })
 })
 

@@ -3,9 +3,12 @@
 
 import assert from 'node:assert/strict'
 import http from 'node:http'
+import net from 'node:net'
 import { after, before, test } from 'node:test'
 import type pg from 'pg'
+import { unfinishedBytesMost } from '../src/http/connections.ts'
 import { makeToken, revokeByHand, tokenByChance } from '../src/merchants/access/tokens.ts'
+import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { personRequestsMost } from '../src/pages/office/route.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
@@ -13,6 +16,7 @@ import { eventually, patient, sandbox, type TestGateway, testGateway, testKeys }
 import { lockWaiters, untilWaiting } from './support/locks.ts'
 import { type Clerk, type OfficeReply, signedIn, signedInAgain } from './support/office.ts'
 
+const { psp } = readSeed(sandboxSeed)
 let gateway: TestGateway
 before(async () => {
   gateway = await testGateway({ clock: patient })
@@ -145,4 +149,104 @@ test('a token that is revoked while all other connections wait is known to be, a
   })
   assert.equal((await gateway.post('/v1/payments', { entityId: sandbox.entityId }, asStranger)).status, 403)
   await Promise.all(reads)
+})
+
+const boundary = '----a-file'
+const beginning = `--${boundary}\r\nContent-Disposition: form-data; name="what"\r\n\r\nchargebacks\r\n--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="slow.csv"\r\n\r\nreport,line\n`
+const end = `\r\n--${boundary}--\r\n`
+
+/** Sends the head of a file that is handed in; what is told comes to stand in `told`. */
+async function handIn(cookies: Map<string, string>, bytes: number, headers: Record<string, string> = {}) {
+  const { host, hostname, port } = new URL(gateway.baseUrl)
+  const socket = net.connect({ host: hostname, port: Number(port), localAddress: '127.0.0.9' })
+  const one = { socket, told: '' }
+  socket.on('data', chunk => (one.told += chunk)).on('error', () => {})
+  const sent = {
+    Host: host,
+    Cookie: [...cookies].map(pair => pair.join('=')).join('; '),
+    'Sec-Fetch-Site': 'same-origin',
+    Origin: gateway.baseUrl,
+    'Content-Type': `multipart/form-data; boundary=${boundary}`,
+    'Content-Length': String(bytes),
+    ...headers,
+  }
+  const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`POST /office/files HTTP/1.1\r\n${lines.join('')}\r\n`)
+  return one
+}
+
+test('a file is read of those alone who may hand one in: all others are answered by the head of what they send, the last on their connection', async () => {
+  const clerk = await signedIn(gateway, 'finance', [psp.id])
+  const forged = new Map(
+    [...clerk.cookies].map(([name, value]) => [name, value.replace(/.$/, last => (last === 'A' ? 'E' : 'A'))]),
+  )
+  const support = await signedIn(gateway, 'support', [psp.id])
+  const own = await signedIn(gateway, 'finance', [sandbox.merchantId])
+  for (const [cookies, status, headers] of [
+    [new Map(), 401, {}],
+    [forged, 401, {}],
+    [support.cookies, 403, {}],
+    [own.cookies, 403, {}],
+    [clerk.cookies, 403, { Origin: 'https://shop.example', 'Sec-Fetch-Site': 'cross-site' }],
+  ] as const) {
+    const { socket } = await answeredByHead(await handIn(cookies, 4_000_000, headers), status)
+    socket.destroy()
+  }
+  const signedInStill = await handIn(clerk.cookies, 4_000_000)
+  await new Promise(resolve => setTimeout(resolve, 300))
+  assert.equal(signedInStill.told, '', 'it is waited for')
+  signedInStill.socket.destroy()
+})
+
+test('of one session so many files are looked at together, and no more ask the database whose it is', async () => {
+  const [clerk, stranger] = [await signedIn(gateway, 'finance', [psp.id]), new Map([['tollgate_office', 'A'.repeat(43)]])]
+  const [crowd, other] = await holding('lock table staff_sessions in access exclusive mode', async () => {
+    const crowd = await Promise.all(Array.from({ length: personRequestsMost + 4 }, () => handIn(stranger, 4_000_000)))
+    const told = () => crowd.filter(one => one.told.includes('</html>'))
+    await eventually(async () => told().length === 4, 'those above the limit are answered')
+    for (const one of told()) assert.match(one.told, /^HTTP\/1\.1 429 /)
+    return [crowd, await handIn(clerk.cookies, 10)]
+  })
+  await eventually(async () => crowd.every(one => one.told.includes('</html>')), 'all are answered')
+  assert.equal(crowd.filter(one => one.told.startsWith('HTTP/1.1 401 ')).length, personRequestsMost)
+  other.socket.write('x'.repeat(10))
+  await eventually(async () => other.told.startsWith('HTTP/1.1 400 '), 'the colleague’s is read')
+  for (const { socket } of [...crowd, other]) socket.destroy()
+})
+
+async function answeredByHead(one: Awaited<ReturnType<typeof handIn>>, status: number) {
+  await eventually(async () => one.told.includes('</html>'), `it is told ${status}`)
+  assert.match(one.told, new RegExp(`^HTTP/1.1 ${status} `))
+  one.socket.write('x'.repeat(100_000)) // what comes still is taken in, and no request
+  await eventually(async () => one.socket.readableEnded, 'nothing more comes')
+  assert.equal(one.told.split('HTTP/1.1 ').length, 2)
+  return one
+}
+
+test('what a colleague hands in is read to its end, however slowly it comes and however much strangers send meanwhile', async () => {
+  const clerk = await signedIn(gateway, 'finance', [psp.id])
+  const size = 3 * 1024 * 1024
+  const line = `${'x'.repeat(1023)}\n`
+  const one = await handIn(clerk.cookies, beginning.length + size + end.length)
+  const write = (text: string) => new Promise(resolve => one.socket.write(text, resolve))
+  await write(beginning + line.repeat(size / 2048))
+  const { host, hostname, port } = new URL(gateway.baseUrl)
+  const each = 250 * 1024
+  const head = `POST /v1/payments HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${each + 1}\r\n\r\n`
+  let closed = 0
+  const crowd = Array.from({ length: Math.ceil(unfinishedBytesMost / each) + 40 }, (_, at) => {
+    const socket = net.connect({ host: hostname, port: Number(port), localAddress: `127.0.2.${1 + (at % 64)}` })
+    socket.on('error', () => {}).on('close', () => closed++)
+    socket.write(head + 'a'.repeat(each))
+    return socket
+  })
+  try {
+    await eventually(async () => closed >= 30, 'there are too many of them')
+    await write(line.repeat(size / 2048) + end)
+    await eventually(async () => one.told.includes('</html>'), 'it is answered')
+    assert.match(one.told, /^HTTP\/1\.1 400 /)
+    assert.match(one.told, /Nothing of slow\.csv was read/)
+  } finally {
+    for (const socket of [...crowd, one.socket]) socket.destroy()
+  }
 })

@@ -25,6 +25,8 @@ export const pipelinedMost = 2048
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
+/** Requests of those whom we know whose bytes are not among these; those of one more are. */
+export const knownMost = 16
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
@@ -64,6 +66,8 @@ export type Connections = {
   takes(socket: Socket, bytes: number, caller: string): boolean
   /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
+  /** It is of somebody whom we know: strangers, however much they send, cost him nothing of what he sends. */
+  knows(incoming: IncomingMessage): void
   /** The rest of its body is not looked at: what came goes, and the answer is the last of the connection. */
   cuts(incoming: IncomingMessage): void
   /** Its body has come whole, and is kept until it begins. */
@@ -120,6 +124,8 @@ export function watchConnections(
   const pipelined = new Map<string, number>()
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
+  /** Of those whom we know, while their bodies come. */
+  const known = new Set<IncomingMessage>()
 
   const second = clock.every(1000, () => {
     smallPieces.clear()
@@ -266,7 +272,7 @@ export function watchConnections(
     serves(one, asked, false)
     asked.leave?.()
     networks.add(one.caller, 'unfinished', -1)
-    hold(one, asked, 'kept', -asked.kept)
+    letsGo(incoming, one, asked)
     hold(one, asked, 'untaken', -asked.untaken)
     one.untakenSince = clock.elapsed()
   }
@@ -317,7 +323,7 @@ export function watchConnections(
   function keeps(incoming: IncomingMessage, bytes: number): void {
     const one = connections.get(incoming.socket)
     const asked = one?.unfinished.get(incoming)
-    if (!one || !asked) return
+    if (!one || !asked || known.has(incoming)) return
     hold(one, asked, 'kept', bytes)
     if (networks.sum('kept') > unfinishedBytesMost) dropHeld(room.mostHeld('kept'))
   }
@@ -325,10 +331,9 @@ export function watchConnections(
   const heldOf = (incoming: IncomingMessage): HeldRequest | undefined =>
     connections.get(incoming.socket)?.unfinished.get(incoming)
 
-  function letsGo(incoming: IncomingMessage): void {
-    const one = connections.get(incoming.socket)
-    const asked = one?.unfinished.get(incoming)
-    if (one && asked) hold(one, asked, 'kept', -asked.kept)
+  function letsGo(incoming: IncomingMessage, one: OpenConnection, asked: HeldRequest): void {
+    hold(one, asked, 'kept', -asked.kept)
+    known.delete(incoming)
   }
 
   function answers(incoming: IncomingMessage, bytes: number): void {
@@ -424,10 +429,20 @@ export function watchConnections(
       return (speaksForAll ? !isCrowded : isWithin(ofOne, smallPieces, around, lacks)) || tooMuch(one)
     },
     keeps,
+    knows(incoming) {
+      const one = connections.get(incoming.socket)
+      const asked = one?.unfinished.get(incoming)
+      if (!one || !asked || known.size >= knownMost) return
+      letsGo(incoming, one, asked)
+      known.add(incoming)
+    },
     cuts(incoming) {
-      letsGo(incoming)
-      const asked = heldOf(incoming)
-      if (asked) asked.isCut = true
+      const one = connections.get(incoming.socket)
+      const asked = one?.unfinished.get(incoming)
+      if (one && asked) {
+        letsGo(incoming, one, asked)
+        asked.isCut = true
+      }
       closeSoon(incoming.socket)
     },
     waits(incoming, body) {
@@ -443,11 +458,12 @@ export function watchConnections(
       else leave()
     },
     begins(incoming) {
-      const asked = heldOf(incoming)
-      if (!asked) return undefined
+      const one = connections.get(incoming.socket)
+      const asked = one?.unfinished.get(incoming)
+      if (!one || !asked) return undefined
       const { body } = asked
       delete asked.body
-      letsGo(incoming)
+      letsGo(incoming, one, asked)
       return body
     },
     isServers(incoming) {

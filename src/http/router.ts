@@ -29,6 +29,8 @@ export type Route = {
   readonly always?: true
   /** Asking for it uses something up: whoever only looks whether it is there, by a HEAD, is refused. */
   readonly usesUp?: true
+  /** Is it of somebody who may send so much? Asked when only its head has come. The body of nobody else is read: `answer` is given none, and says why. */
+  admits?(request: Request): Promise<boolean>
   /** What it takes before its caller is known: as much as so many others, which share the turns of their network. */
   readonly cost?: number
   readonly answer: RequestFunction
@@ -38,6 +40,8 @@ export type Route = {
 export type Destination = {
   readonly name: string
   readonly route?: Route
+  /** Asked where it is there, before the body is read. */
+  admits?(request: Request): Promise<boolean>
   answer(request: Request): HttpAnswer | Promise<HttpAnswer>
 }
 export type Router = (method: string, path: string) => Destination
@@ -77,7 +81,14 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
     const got = methods.get('GET')
     const hasHead = got !== undefined && !got.usesUp
     const route = method === 'HEAD' ? (hasHead ? got : undefined) : methods.get(method)
-    if (route) return { name, route, answer: request => answerOf(parts, underWay, route, request, found.named) }
+    if (route) {
+      const { admits } = route
+      return {
+        ...{ name, route },
+        ...(admits && { admits: request => isAdmitted(underWay, admits, request) }),
+        answer: request => answerOf(parts, underWay, route, request, found.named),
+      }
+    }
     const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
     const allow = [...methods.keys(), ...(hasHead ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
     return {
@@ -104,6 +115,18 @@ function answerOf(
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
   return askedBy(request.networks.at(-1)!, () => route.answer(asked, named))
+}
+
+/** While it is looked at it counts as one that is under way. What fails here fails again where it is answered. */
+async function isAdmitted(underWay: UnderWay, admits: NonNullable<Route['admits']>, request: Request): Promise<boolean> {
+  const asked: Request = { ...request, whenAnswered: [] }
+  try {
+    return isWithinNetwork(underWay, asked) && (await askedBy(request.networks.at(-1)!, () => admits(asked)))
+  } catch {
+    return false
+  } finally {
+    for (const done of asked.whenAnswered) done()
+  }
 }
 
 const nothing: PathValues = {}

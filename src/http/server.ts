@@ -111,25 +111,44 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
-    const most = destination.route?.callers === 'browser' ? browserBodyMax : bodyMax
-    const come = (bytes: number, unread?: Unread) => {
-      const request = requestOf(incoming, target, caller, number)
-      const begin = () => {
+    const { admits, route } = destination
+    const most = route?.bodyMax ?? (route?.callers === 'browser' ? browserBodyMax : bodyMax)
+    const request = requestOf(incoming, target, caller, number)
+    const inTurn = (bytes: number, begin: () => void) => {
+      const leave = turns.turn(request.networks, bytes + request.query.length, route?.cost ?? 1, begin)
+      // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
+      if (leave) connections.stands(incoming, leave)
+    }
+    const come = (bytes: number, unread?: Unread) =>
+      inTurn(bytes, () => {
         const body = unread ? '' : connections.begins(incoming)
         if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
         request.body = body
         serve(destination, request, incoming, outgoing, unread, started)
-      }
-      const weight = bytes + request.query.length
-      const leave = turns.turn(request.networks, weight, destination.route?.cost ?? 1, begin)
-      // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
-      if (leave) connections.stands(incoming, leave)
-    }
-    const unfit = unfitOf(incoming)
-    if (unfit) {
+      })
+    const cut = (unread: Unread) => {
       connections.cuts(incoming)
-      come(0, unfit)
-    } else readBody(incoming, caller, destination.route?.bodyMax ?? most, connections, come)
+      come(0, unread)
+    }
+    const read = () => readBody(incoming, caller, most, connections, come)
+    const unfit = unfitOf(incoming)
+    if (unfit) cut(unfit)
+    else if (!admits) read()
+    else
+      inTurn(
+        0,
+        () =>
+          void admits(request)
+            .then(isAdmitted => {
+              if (!isAdmitted) return cut('unadmitted')
+              connections.knows(incoming)
+              read()
+            })
+            .catch(error => {
+              failed(destination, request, error)
+              outgoing.destroy()
+            }),
+      )
   }
 
   /** What may not be read to its end, or was meant for another, is the last of its connection: nothing behind it is looked at. */
@@ -191,7 +210,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const always = destination.route?.always
     const refusal = closing ? 'shuttingDown' : always ? undefined : options.refusal()
     if (refusal) return resultAnswer(parts, request, 503, refusal)
-    if (unread) return resultAnswer(parts, request, ...unread, { headers: { Connection: 'close' } })
+    if (typeof unread === 'object') return resultAnswer(parts, request, ...unread, { headers: { Connection: 'close' } })
     if (options.requireForwardedTls && !always && !isForwardedTls(incoming))
       return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
@@ -375,8 +394,8 @@ function* inPieces(body: string | Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** Why a request is answered without its body. */
-type Unread = readonly [status: number, name: ResultName]
+/** Why a request is answered without its body; its route says so of whom it does not admit. */
+type Unread = readonly [status: number, name: ResultName] | 'unadmitted'
 
 /** Reads the body, one character a byte, and has the connection keep it; says how many bytes it has, and why it is not read where it is too large. What comes in many
  * small pieces is copied: each would keep the whole buffer that it came in. */

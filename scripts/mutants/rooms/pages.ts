@@ -3,6 +3,12 @@
 import type { Mutant } from '../plant.ts'
 
 export const pagesMutants: readonly Mutant[] = [
+  { name: 'office: files of whoever is signed in are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
+    find: 'return signedIn !== undefined && isAllowed(signedIn)', instead: 'return signedIn !== undefined' },
+  { name: 'office: files that pages of others send are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
+    find: "session === '' || !isOurPage(parts, request) ||", instead: "session === '' ||" },
+  { name: 'office: sessions of strangers are looked up without a limit', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
+    find: '!isOurPage(parts, request) || !mayBegin(parts, request, `session ${session}`)', instead: '!isOurPage(parts, request)' },
   { name: 'shopper: white is written on yellow', file: 'src/pages/colours.ts', tests: ['colours'],
     find: "'--on-accent': textOn(colour)", instead: "'--on-accent': '#ffffff'" },
   { name: 'shopper: a pale button has no edge', file: 'src/pages/colours.ts', tests: ['colours'],
@@ -164,7 +170,7 @@ export const pagesMutants: readonly Mutant[] = [
   { name: 'office: whoever adds much at once has all connections', file: 'src/pages/office/route.ts', tests: ['countedLimits'],
     find: 'route.counted ? inTurn(', instead: 'route.live ? inTurn(' },
   { name: 'staff: nobody asks for the role', file: 'src/pages/office/route.ts', tests: ['officePermissions'],
-    find: 'if (!signedIn.may(route.action) || (route.whole && !signedIn.isWhole))', instead: 'if (route.whole && !signedIn.isWhole)' },
+    find: 'signedIn.may(route.action) && (!route.whole || signedIn.isWhole)', instead: '!route.whole || signedIn.isWhole' },
   { name: 'staff: a merchant of others is within reach', file: 'src/pages/office/route.ts', tests: ['officePermissions'],
     find: 'if (named.entity !== undefined && !signedIn.reaches(named.entity))', instead: 'if (named.entity === undefined && !signedIn)' },
   { name: 'staff: forms of other sites are taken', file: 'src/pages/office/route.ts', tests: ['staff'],

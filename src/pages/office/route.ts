@@ -47,6 +47,7 @@ type OfficePlace = {
   /** What is sent is taken as it is: settings, passwords. Everywhere else card numbers are shortened before anybody reads them, or writes them down. */
   readonly exact?: true
   readonly usesUp?: true
+  readonly admits?: Route['admits']
   /** A GET that gives a file, and tells the audit who took it: no page of others leads there. */
   readonly givesFile?: true
 }
@@ -74,7 +75,15 @@ export type OpenRoute = OfficePlace & {
 
 export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
   const inTurn = turnsOfOwners(parts.clock)
-  return placed(parts, route, async (request, named, read) => {
+  const isAllowed = (signedIn: SignedIn) => signedIn.may(route.action) && (!route.whole || signedIn.isWhole)
+  /** Files are large: those of strangers are not read. */
+  const admits = async (request: Request): Promise<boolean> => {
+    const session = sessionOf(parts, request)
+    if (session === '' || !isOurPage(parts, request) || !mayBegin(parts, request, `session ${session}`)) return false
+    const signedIn = await signedInOf(parts, request, false)
+    return signedIn !== undefined && isAllowed(signedIn)
+  }
+  return placed(parts, { ...route, ...(route.takesFiles && { admits }) }, async (request, named, read) => {
     const words = frameWords(request.language)
     const session = sessionOf(parts, request)
     // Counted before the database is asked whose it is; and then again, because nobody may do more for having several.
@@ -89,8 +98,7 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
       signedIn,
     })
     const role = words[`role_${signedIn.role}`]
-    if (!signedIn.may(route.action) || (route.whole && !signedIn.isWhole))
-      return page(403, words.forbidden, fill(words.forbiddenText, { role }))
+    if (!isAllowed(signedIn)) return page(403, words.forbidden, fill(words.forbiddenText, { role }))
     if (named.entity !== undefined && !signedIn.reaches(named.entity)) return { answer: nothingHere(request.language), signedIn }
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
     try {
@@ -152,7 +160,7 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  { method, path, top, takesFiles, bodyMax, exact, usesUp, givesFile }: OfficePlace,
+  { method, path, top, takesFiles, bodyMax, exact, usesUp, admits, givesFile }: OfficePlace,
   answer: (request: UnreadRequest, named: PathValues, read: () => OfficeRequest) => Promise<Framed>,
 ): Route {
   if (method === 'GET' && fileName.test(path) !== (givesFile === true))
@@ -163,6 +171,7 @@ function placed(
     callers: 'anyone',
     ...(takesFiles && { body: 'anything' }),
     ...(bodyMax !== undefined && { bodyMax }),
+    ...(admits && { admits }),
     ...((usesUp || givesFile) && { usesUp: true }), // nobody who only looks whether there is a file has taken it
     async answer(request, named) {
       const language = officeLanguage(cookieOf(request, languageName), request.headers['accept-language'])
