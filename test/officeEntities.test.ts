@@ -8,7 +8,7 @@ import type pg from 'pg'
 import { settingsText } from '../src/merchants/change.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { readBelow, readTokens } from '../src/merchants/store.ts'
-import { turnsOfMerchants } from '../src/merchants/turns.ts'
+import { NotBegun, turnsOfMerchants, turnsOfPeople } from '../src/merchants/turns.ts'
 import { listEndpoints } from '../src/notifications/endpoints/store.ts'
 import { approvalRoutes } from '../src/pages/office/approvals/routes.ts'
 import { auditRoutes } from '../src/pages/office/audit/routes.ts'
@@ -21,6 +21,7 @@ import { scheduleRoutes } from '../src/pages/office/schedules/routes.ts'
 import { webhookRoutes } from '../src/pages/office/webhooks/routes.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import type { Connection, Database } from '../src/platform/database/connect.ts'
+import { NoTurn } from '../src/platform/database/errors.ts'
 import { countOwed } from '../src/reporting/owedFiles/store.ts'
 import { listSchedules } from '../src/reporting/schedules/store.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
@@ -281,7 +282,11 @@ test('saves that wait hold no connection, and more than a few of one merchant ar
     holder.release()
   }
   assert.equal(waiting, 1, 'connections that wait')
-  assert.ok(answered.every(({ status, headers }) => status === 503 && headers.get('retry-after') === '5'))
+  assert.ok(
+    answered.every(
+      ({ status, headers, text }) => status === 429 && headers.get('retry-after') === '1' && /Too much at once/.test(text),
+    ),
+  )
   await all
   assert.deepEqual(
     answered.slice(sent - turns).map(({ status }) => status),
@@ -292,7 +297,23 @@ test('saves that wait hold no connection, and more than a few of one merchant ar
 test('one merchant who sends many keeps no other waiting behind all of them', async () => {
   const inTurn = turnsOfMerchants(systemClock)
   const order: string[] = []
-  const change = (merchant: string) => inTurn(merchant, async () => order.push(merchant))
+  const change = (merchant: string) => inTurn(`of ${merchant}`, merchant, async () => order.push(merchant))
   await Promise.all(['many', 'many', 'many', 'few'].map(change))
   assert.deepEqual(order, ['many', 'few', 'many', 'many'])
+})
+
+test('one who sends many keeps no colleague of the same merchant, and not the PSP, waiting behind all of them; what fails once it has begun is not told as not begun', async () => {
+  for (const turns of [turnsOfMerchants, turnsOfPeople]) {
+    const inTurn = turns(systemClock)
+    const order: string[] = []
+    const change = (person: string) => inTurn(person, 'merchant', async () => order.push(person))
+    const crowd = await Promise.allSettled([...Array.from({ length: 8 }, () => 'many'), 'few', 'psp'].map(change))
+    assert.deepEqual(order, ['many', 'few', 'psp', 'many', 'many', 'many', 'many'])
+    const refused = crowd.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
+    assert.ok(refused.length === 3 && refused.every(error => error instanceof NotBegun))
+    const failing = inTurn('few', 'merchant', async () => {
+      throw new NoTurn('a payment is locked')
+    })
+    await assert.rejects(failing, error => error instanceof NoTurn && !(error instanceof NotBegun))
+  }
 })

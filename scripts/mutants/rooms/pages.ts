@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const pagesMutants: readonly Mutant[] = [
+  { name: 'office: who finds no turn is told of a database', file: 'src/pages/office/route.ts', tests: ['officeEntities'],
+    find: 'if (error instanceof NotBegun) {', instead: 'if (error === route) {' },
   { name: 'office: files of whoever is signed in are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
     find: 'return signedIn !== undefined && isAllowed(signedIn)', instead: 'return signedIn !== undefined' },
   { name: 'office: files that pages of others send are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
@@ -146,7 +148,7 @@ export const pagesMutants: readonly Mutant[] = [
   { name: 'somebody of the office may have any number of requests under way', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
     find: 'officeUnderWay(request, key, personRequestsMost)', instead: 'officeUnderWay(request, key, 999)' },
   { name: 'two sessions of one person are two people', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
-    find: '`person ${signedIn.staffId ?? signedIn.sessionId}`', instead: '`person ${signedIn.sessionId}`' },
+    find: '`person ${personOf(signedIn)}`', instead: '`person ${signedIn.sessionId}`' },
   { name: 'office: a link of another site takes files', file: 'src/pages/office/route.ts', tests: ['officePayments'],
     find: ': givesFile && isLinkOfOthers(request)', instead: ': false' },
   { name: 'office: a link that was typed takes no file', file: 'src/pages/office/route.ts', tests: ['officePayments'],

@@ -8,10 +8,11 @@ import { parseUrl } from '../../contract/url.ts'
 import { type HttpAnswer, type Request, takeBody } from '../../http/answer.ts'
 import { sentForm } from '../../http/authenticate.ts'
 import { cookieOf, setCookie } from '../../http/cookies.ts'
+import { noteFailure } from '../../http/failure.ts'
 import { isForeign } from '../../http/host.ts'
 import { type MultipartForm, readMultipart, type UploadedFile } from '../../http/multipart.ts'
 import type { PathValues, Route } from '../../http/router.ts'
-import { turnsOfOwners } from '../../merchants/turns.ts'
+import { NotBegun, turnsOfPeople } from '../../merchants/turns.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { lagSeconds, ReportingAway, toldLagSeconds } from '../../platform/database/reporting.ts'
 import { browserDays } from '../../staff/browsers.ts'
@@ -74,7 +75,7 @@ export type OpenRoute = OfficePlace & {
 }
 
 export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
-  const inTurn = turnsOfOwners(parts.clock)
+  const inTurn = turnsOfPeople(parts.clock)
   const isAllowed = (signedIn: SignedIn) => signedIn.may(route.action) && (!route.whole || signedIn.isWhole)
   /** Files are large: those of strangers are not read. */
   const admits = async (request: Request): Promise<boolean> => {
@@ -90,7 +91,7 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
     if (session !== '' && !mayBegin(parts, request, `session ${session}`)) return { answer: tooManyAtOnce(request.language) }
     const signedIn = await signedInOf(parts, request, route.live !== true)
     if (!signedIn) return signInFirst(request)
-    const person = `person ${signedIn.staffId ?? signedIn.sessionId}`
+    const person = `person ${personOf(signedIn)}`
     turnedOutToBe(person)
     if (!mayBegin(parts, request, person)) return { answer: tooManyAtOnce(request.language), signedIn }
     const page = (status: number, title: string, text: string): Framed => ({
@@ -103,16 +104,23 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
     try {
       const work = async () => route.answer(read(), signedIn, named)
-      const answer = await (route.counted ? inTurn([...signedIn.entities].sort().join(), work) : work())
+      const answer = await (route.counted ? inTurn(person, [...signedIn.entities].sort().join(), work) : work())
       if (isFile(answer) && !route.givesFile) throw new Error(`${route.path} gives a file, and does not say so`)
       return { answer: route.lags ? withAge(parts, request.language, answer) : answer, signedIn }
     } catch (error) {
       if (error instanceof Dismissed) return { answer: accessEnded(request.language) }
+      if (error instanceof NotBegun) {
+        noteFailure(parts, request, route.path, error)
+        return { answer: tooManyAtOnce(request.language), signedIn }
+      }
       if (!(error instanceof ReportingAway)) throw error
       return { answer: awayPage(request.language), signedIn }
     }
   })
 }
+
+/** Whoever came by the link of a sandbox is nobody of the staff. */
+export const personOf = ({ staffId, sessionId }: SignedIn): string => staffId ?? sessionId
 
 /** Requests of one person that are under way at a time. A browser asks for a page and, seldom, for something beside it. */
 export const personRequestsMost = 8

@@ -13,7 +13,7 @@ import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { button, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
-import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute } from '../route.ts'
+import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute, personOf } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
 import { entityWords } from './entityWords.ts'
 import {
@@ -30,7 +30,8 @@ export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
   const { database, keys, clock, random, directory } = parts
   const recorder = ({ by }: SignedIn) => ({ keys, clock, random, by })
   const turns = turnsOfMerchants(clock)
-  const inTurn = <Value>({ id, merchantId }: EntityRow, work: () => Promise<Value>) => turns(merchantId ?? id, work)
+  const inTurn = <Value>(signedIn: SignedIn, { id, merchantId }: EntityRow, work: () => Promise<Value>) =>
+    turns(personOf(signedIn), merchantId ?? id, work)
   const found = async (id: string): Promise<EntityRow | undefined> => (await readLineage(database.work, id))[0]
   /** Those whose whole reach is within that of whoever looks. */
   const tokensOf = async (signedIn: SignedIn, id: string): Promise<TokenRow[]> =>
@@ -162,7 +163,7 @@ ${
         const wrong =
           mistakes.length > 0
             ? mistakes.map(one => ({ ...one, path: ['settings', ...one.path] }))
-            : await inTurn(entity, () =>
+            : await inTurn(signedIn, entity, () =>
                 changeEntity(
                   database.work,
                   recorder(signedIn),
@@ -187,7 +188,9 @@ ${
         const entity = await found(id)
         if (!entity) return nothingHere(request.language)
         const name = (request.values.get('name') ?? '').trim().slice(0, 200)
-        const made = await inTurn(entity, () => makeEntity(database.work, recorder(signedIn), id, name, parts.channelRefusal))
+        const made = await inTurn(signedIn, entity, () =>
+          makeEntity(database.work, recorder(signedIn), id, name, parts.channelRefusal),
+        )
         if (made === undefined)
           return { status: 400, title: entity.name, body: message(entityWords(request.language).wrongName, 'wrong') }
         // The page of what was made is asked for before this process is told of it.
@@ -206,7 +209,7 @@ ${
         if (!entity || !/^[^\p{Cc}\p{Cf}]+$/u.test(label)) return nothingHere(request.language)
         const sent = tokenByChance(random)
         try {
-          await inTurn(entity, () => makeToken(database.work, recorder(signedIn), { sent, label, entities: [id] }))
+          await inTurn(signedIn, entity, () => makeToken(database.work, recorder(signedIn), { sent, label, entities: [id] }))
         } catch (error) {
           if (!(error instanceof OperatorError)) throw error
           return { ...(await show(request, signedIn, entity, { above: message(error.message, 'wrong') })), status: 409 }
