@@ -6,10 +6,12 @@ import http from 'node:http'
 import net from 'node:net'
 import { after, before, test } from 'node:test'
 import type pg from 'pg'
+import type { Request } from '../src/http/answer.ts'
 import { unfinishedBytesMost } from '../src/http/connections.ts'
 import { makeToken, revokeByHand, tokenByChance } from '../src/merchants/access/tokens.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
-import { personRequestsMost } from '../src/pages/office/route.ts'
+import type { OfficeParts } from '../src/pages/office/parts.ts'
+import { officeRoute, personRequestsMost } from '../src/pages/office/route.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { eventually, patient, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
@@ -212,6 +214,16 @@ test('of one session so many files are looked at together, and no more ask the d
   other.socket.write('x'.repeat(10))
   await eventually(async () => other.told.startsWith('HTTP/1.1 400 '), 'the colleague’s is read')
   for (const { socket } of [...crowd, other]) socket.destroy()
+})
+
+test('a file of a session that has too much under way is not asked of the database', async () => {
+  const parts = { clock: systemClock, publicUrl: () => 'http://gateway.example', officeUnderWay: () => false }
+  const { admits } = officeRoute(parts as unknown as OfficeParts, {
+    ...{ method: 'POST', path: '/files', action: 'importFiles', takesFiles: true },
+    answer: () => ({ status: 200, body: '' }),
+  })
+  const headers = { cookie: `tollgate_office=${'A'.repeat(43)}`, origin: 'http://gateway.example' }
+  assert.equal(await admits!({ headers } as unknown as Request), false)
 })
 
 async function answeredByHead(one: Awaited<ReturnType<typeof handIn>>, status: number) {
