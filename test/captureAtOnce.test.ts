@@ -28,7 +28,12 @@ const seed = {
             {
               id: entityId,
               name: 'Channel',
-              settings: { simulatorRules: [{ match: { paymentType: 'CP', amount: '66.00' }, code: declined }] },
+              settings: {
+                simulatorRules: [
+                  ...['66.00', '67.00'].map(amount => ({ match: { paymentType: 'CP', amount }, code: declined })),
+                  { match: { paymentType: 'RV', amount: '67.00' }, code: declined },
+                ],
+              },
             },
           ],
         },
@@ -289,7 +294,53 @@ it('one whose capture was declined is captured by nobody before its hold goes ba
 })
 
 it('one of whose reversal nobody has heard is not over', async () => {
-  const isOver = (reversal: PaymentState) => completeCapture(undefined as never, undefined as never, authorized, [reversal])
-  assert.equal(await isOver(state('RV', undefined)), false)
-  assert.equal(await isOver(state('RV', 'succeeded')), true)
+  const end = (...chain: PaymentState[]) => completeCapture(undefined as never, undefined as never, authorized, chain)
+  const failed = state('CP', 'invalidCard')
+  for (const before of [[], [failed]]) {
+    assert.equal(await end(...before, state('RV', undefined)), 'again')
+    assert.equal(await end(...before, state('RV', 'succeeded')), 'over')
+  }
+})
+
+describe('one whose capture is declined', () => {
+  const reverse = (root: string, amount: string) =>
+    gateway.post(`/v1/payments/${root}`, { entityId, paymentType: 'RV', amount, currency: 'EUR' }, header)
+
+  it('gives back the rest of its hold as well where the shop has reversed a part before', async () => {
+    const { body } = await send({})
+    assert.equal(body.result.code, declined)
+    const root = body.referencedId
+    assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV true'])
+    // As it is where the process died before its reversal.
+    await gateway.pool.query(
+      `delete from answers a using payments p where p.id = a.payment_id and p.root_id = $1 and p.payment_type = 'RV'`,
+      [root],
+    )
+    await gateway.pool.query(`delete from payments where root_id = $1 and payment_type = 'RV'`, [root])
+    assert.equal((await reverse(root, '10.00')).body.result.code, '000.100.110')
+    await advance('2m')
+    const { rows } = await gateway.pool.query(
+      `select p.amount::int, a.approved from payments p join answers a on a.payment_id = p.id where p.root_id = $1 and p.payment_type = 'RV' order by p.id`,
+      [root],
+    )
+    assert.deepEqual(rows, [
+      { amount: 1000, approved: true },
+      { amount: 5600, approved: true },
+    ])
+  })
+
+  it('and whose reversal is declined too is a case for somebody: its hold stands', async () => {
+    const { body } = await send({ amount: '67.00' })
+    assert.equal(body.result.code, declined)
+    const root = body.referencedId
+    assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV false'])
+    await advance('2m')
+    assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV false', 'RV false'])
+    const cases = await gateway.pool.query(`select kind, details::jsonb->>'why' as why from operator_cases where subject = $1`, [root])
+    assert.deepEqual(cases.rows, [
+      { kind: 'reversalOpen', why: 'the capture failed, and so did the reversal: declinedByAuthorization' },
+    ])
+    await advance('2h')
+    assert.equal((await codes(root)).length, 4, 'nobody asks again and again')
+  })
 })

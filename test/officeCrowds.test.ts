@@ -229,6 +229,7 @@ test('a file of a session that has too much under way is not asked of the databa
 async function answeredByHead(one: Awaited<ReturnType<typeof handIn>>, status: number) {
   await eventually(async () => one.told.includes('</html>'), `it is told ${status}`)
   assert.match(one.told, new RegExp(`^HTTP/1.1 ${status} `))
+  assert.match(one.told, /\r\nconnection: close\r\n/i)
   one.socket.write('x'.repeat(100_000)) // what comes still is taken in, and no request
   await eventually(async () => one.socket.readableEnded, 'nothing more comes')
   assert.equal(one.told.split('HTTP/1.1 ').length, 2)

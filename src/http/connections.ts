@@ -442,6 +442,7 @@ export function watchConnections(
       if (one && asked) {
         letsGo(incoming, one, asked)
         asked.isCut = true
+        asked.outgoing.shouldKeepAlive = false // whoever is not told sends his next request behind it, and a proxy those of others
       }
       closeSoon(incoming.socket)
     },

@@ -210,7 +210,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const always = destination.route?.always
     const refusal = closing ? 'shuttingDown' : always ? undefined : options.refusal()
     if (refusal) return resultAnswer(parts, request, 503, refusal)
-    if (typeof unread === 'object') return resultAnswer(parts, request, ...unread, { headers: { Connection: 'close' } })
+    if (typeof unread === 'object') return resultAnswer(parts, request, ...unread)
     if (options.requireForwardedTls && !always && !isForwardedTls(incoming))
       return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))

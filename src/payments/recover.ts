@@ -124,8 +124,11 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
 export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
-  const isOver = await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
-  return isOver ? 'done' : { again: parts.clock.real() + backOff(item.attempts) }
+  const end = await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
+  if (end === 'again') return { again: parts.clock.real() + backOff(item.attempts) }
+  if (end !== 'over')
+    await openPaymentCase(parts, authorized, 'reversalOpen', `the capture failed, and so did the reversal: ${end.held}`)
+  return 'done'
 }
 
 /** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */

@@ -30,6 +30,8 @@ export const httpMutants: readonly Mutant[] = [
     find: 'network: 8192,', instead: 'network: 16,' },
   { name: 'connections: what somebody whom we know sends is held as that of strangers', file: 'src/http/connections.ts', tests: ['crowds', 'officeCrowds'],
     find: 'known.add(incoming)', instead: '' },
+  { name: 'connections: what closes behind a body that is not read does not say so', file: 'src/http/connections.ts', tests: ['officeCrowds', 'server'],
+    find: '        asked.outgoing.shouldKeepAlive = false // whoever', instead: '        // whoever' },
   { name: 'connections: as many as like are known', file: 'src/http/connections.ts', tests: ['crowds'],
     find: ' || known.size >= knownMost', instead: '' },
   { name: 'connections: who was known once keeps the place', file: 'src/http/connections.ts', tests: ['crowds'],

@@ -29,7 +29,7 @@ import { reserves, rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
 import { insertFollowUp } from '../store/payments.ts'
-import { findRoot, holdChain } from '../store/read.ts'
+import { findPayment, findRoot, holdChain } from '../store/read.ts'
 import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import {
@@ -41,6 +41,7 @@ import {
   releasesAtIssuer,
   reversalOpen,
   takesNoRefusals,
+  wasSent,
 } from './rules.ts'
 
 /**
@@ -144,24 +145,35 @@ export async function captureAtOnce(
   return captured
 }
 
-/** Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal. → false while nobody knows what became of the capture. */
+/**
+ * Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal of all that is still held. → `again` while nobody knows what became of either, or
+ * somebody else's reversal is in the way; `held`, with what was said, where the hold is not given back.
+ */
 export async function completeCapture(
   parts: PaymentParts,
   channel: Channel,
   authorized: PaymentState,
   chain: readonly PaymentState[],
-): Promise<boolean> {
+): Promise<'over' | 'again' | { readonly held: ResultName }> {
   const captures = done(chain, 'CP')
-  if (captures.length > 0) return captures.some(({ answer }) => answer)
-  if (!authorized.answer?.approved) return true
+  if (captures.length > 0) return captures.some(({ answer }) => answer) ? 'over' : 'again'
+  if (!authorized.answer?.approved) return 'over'
   const reversals = done(chain, 'RV')
-  if (reversals.length > 0) return reversals.some(({ answer }) => answer)
-  if (chain.some(isCompleting)) await refer(parts, channel, authorized, { paymentType: 'RV' })
-  else {
+  if (reversals.some(({ answer }) => !answer)) return 'again'
+  if (!chain.some(isCompleting)) {
+    if (reversals.length > 0) return 'over' // it stands like any that was reversed
     const said = { outcome: 'success', body: authorized.answer.body } as const
-    return (await captureAtOnce(parts, channel, authorized, said)).outcome !== 'pending'
+    const { outcome } = await captureAtOnce(parts, channel, authorized, said)
+    // A capture that failed is looked at again: was its hold given back?
+    return isApproved(outcome) ? 'over' : 'again'
   }
-  return true
+  if (reversalOpen(authorized, chain) === 0) return 'over'
+  const { outcome, body } = await refer(parts, channel, authorized, { paymentType: 'RV' })
+  if (isApproved(outcome)) return 'over'
+  if (outcome === 'pending') return 'again'
+  const { id } = JSON.parse(body) as { readonly id: string }
+  const refused = await findPayment(parts.database.work, authorized.merchantId, id)
+  return refused && wasSent(refused) && refused.answer ? { held: refused.answer.result } : 'again'
 }
 
 async function refer(

@@ -124,7 +124,7 @@ const byAmount: Readonly<Record<FollowUpType, FollowUpRule>> = {
 const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP', 'RC'])
 
 /** What a rule has refused has no connector. */
-const wasSent = ({ connector }: PaymentState): boolean => connector !== ''
+export const wasSent = ({ connector }: PaymentState): boolean => connector !== ''
 /** Whether it may yet be approved: what was refused is not answered for a moment either, until that is written. */
 export const isUndecided = (follower: PaymentState): boolean => !follower.answer && wasSent(follower)
 
