@@ -447,3 +447,32 @@ describe('an acquirer without partial reversals', () => {
     }
   })
 })
+
+describe('a reversal that is answered with another amount or currency', () => {
+  for (const [name, other] of [
+    ['amount', [4, '000000009201']],
+    ['currency', [49, '840']],
+  ] as const)
+    for (const part of [undefined, '30.00'])
+      it(`is not known to be one, counts until somebody has asked, and nothing takes it back (${name}${part ? ', of a part' : ''})`, async () => {
+        const { body } = await pay()
+        host.tell = message => (message.type.startsWith('04') ? { code: '00', more: [other] } : '00')
+        const reversed = await gateway.refer(body.id, {
+          paymentType: 'RV',
+          ...(part && { amount: part, currency: 'EUR' }),
+        })
+        assert.equal(reversed.body.result.code, pending)
+        assert.deepEqual(await openCases(reversed.body.id), ['answerUnproven'])
+        host.tell = () => '00'
+        ahead += 660_000
+        await atRest(reversed.body.id)
+        const sent = host.received.length
+        assert.equal((await refund(body.id)).body.result.code, '700.400.200')
+        assert.equal(host.received.length, sent, 'the bank is asked for nothing more')
+        await close(reversed.body.id, 'they have given it back', 'carriedOut')
+        await later(async () => (await codeOf(reversed.body.id)) === success, 'it is decided')
+        assert.equal((await refund(body.id)).body.result.code, '700.400.200')
+        assert.deepEqual(host.totals(), { held: 0, cleared: part ? 6200 : 0 })
+        await booksAgree()
+      })
+})

@@ -46,8 +46,11 @@ const seed = {
 let gateway: TestGateway
 let host: Awaited<ReturnType<typeof testHost>>
 let isDeaf = false
+let captures: 'otherAmount' | 'otherCurrency' | undefined
 before(async () => {
-  host = await testHost({ faults: ({ type }) => (isDeaf && type.slice(1, 3) === '22' ? 'requestLost' : undefined) })
+  host = await testHost({
+    faults: ({ type }) => (type.slice(1, 3) === '22' ? (isDeaf ? 'requestLost' : captures) : undefined),
+  })
   const { path } = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 3, recoverAfterSeconds: 70 })
   gateway = await testGateway({ seed: seed as never, environment: { ACQUIRERS_FILE: path } })
 })
@@ -90,6 +93,15 @@ const forgetRefusals = (root: string) =>
     `delete from answers a using payments p where p.merchant_id = a.merchant_id and p.id = a.payment_id and p.root_id = $1 and p.connector = ''`,
     [root],
   )
+/** As it is where the process died before these. */
+const forget = async (root: string, types: readonly string[]) => {
+  for (const table of ['answers', 'journal'])
+    await gateway.pool.query(
+      `delete from ${table} a using payments p where p.id = a.payment_id and p.root_id = $1 and p.payment_type = any ($2)`,
+      [root, types],
+    )
+  await gateway.pool.query('delete from payments where root_id = $1 and payment_type = any ($2)', [root, types])
+}
 const challenged = {
   'card.number': '4200000000000018',
   'customParameters[3DS2_enrolled]': 'true',
@@ -311,12 +323,7 @@ describe('one whose capture is declined', () => {
     assert.equal(body.result.code, declined)
     const root = body.referencedId
     assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV true'])
-    // As it is where the process died before its reversal.
-    await gateway.pool.query(
-      `delete from answers a using payments p where p.id = a.payment_id and p.root_id = $1 and p.payment_type = 'RV'`,
-      [root],
-    )
-    await gateway.pool.query(`delete from payments where root_id = $1 and payment_type = 'RV'`, [root])
+    await forget(root, ['RV'])
     assert.equal((await reverse(root, '10.00')).body.result.code, '000.100.110')
     await advance('2m')
     const { rows } = await gateway.pool.query(
@@ -329,18 +336,68 @@ describe('one whose capture is declined', () => {
     ])
   })
 
-  it('and whose reversal is declined too is a case for somebody: its hold stands', async () => {
-    const { body } = await send({ amount: '67.00' })
-    assert.equal(body.result.code, declined)
-    const root = body.referencedId
-    assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV false'])
-    await advance('2m')
-    assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV false', 'RV false'])
-    const cases = await gateway.pool.query(`select kind, details::jsonb->>'why' as why from operator_cases where subject = $1`, [root])
-    assert.deepEqual(cases.rows, [
-      { kind: 'reversalOpen', why: 'the capture failed, and so did the reversal: declinedByAuthorization' },
-    ])
-    await advance('2h')
-    assert.equal((await codes(root)).length, 4, 'nobody asks again and again')
-  })
+  for (const torn of [false, true])
+    it(`and whose reversal is declined too is a case for somebody: its hold stands${torn ? ', also where recovery made both' : ''}`, async () => {
+      const { body } = await send({ amount: '67.00' })
+      assert.equal(body.result.code, declined)
+      const root = body.referencedId
+      assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV false'])
+      if (torn) {
+        await forget(root, ['CP', 'RV'])
+      }
+      await advance('2m')
+      await eventually(async () => {
+        await advance('20s')
+        return (await codes(root)).length === 4
+      }, 'recovery has asked for the reversal')
+      assert.deepEqual(await codes(root), ['PA true', 'CP false', 'RV false', 'RV false'])
+      const { rows } = await gateway.pool.query(
+        `select kind, details::jsonb->>'why' as why from operator_cases where subject = $1`,
+        [root],
+      )
+      assert.deepEqual(rows, [
+        { kind: 'reversalOpen', why: 'the capture failed, and so did the reversal: declinedByAuthorization' },
+      ])
+      await advance('2h')
+      assert.equal((await codes(root)).length, 4, 'nobody asks again and again')
+    })
 })
+
+it('one whose reversal can be sent to nobody gives its hold back when somebody is there again', async () => {
+  const { body } = await send({})
+  assert.equal(body.result.code, declined)
+  const root = body.referencedId
+  await forget(root, ['RV'])
+  const isCarriedBy = (connector: string) =>
+    gateway.pool.query('update payments set connector = $2 where id = $1', [root, connector])
+  await isCarriedBy('cards external')
+  await eventually(async () => {
+    await advance('70s')
+    return (await codes(root)).includes('RV false')
+  }, 'it is tried, and nobody is there')
+  await isCarriedBy('simulator')
+  await eventually(async () => {
+    await advance('70s')
+    return (await codes(root)).includes('RV true')
+  }, 'it is tried again')
+  await advance('2h')
+  assert.equal((await codes(root)).filter(code => code === 'RV true').length, 1)
+  const { rows } = await gateway.pool.query('select from operator_cases where subject = $1', [root])
+  assert.equal(rows.length, 0, 'nobody has to do anything')
+})
+
+for (const fault of ['otherAmount', 'otherCurrency'] as const)
+  it(`one whose capture comes back otherwise (${fault}) holds nothing in the end: the capture is taken back before the hold`, async () => {
+    captures = fault
+    const before = host.ledger.totals().get('978')
+    const { body } = await send({ testMode: 'EXTERNAL', amount: '93.00', 'card.number': '4200000000000000' })
+    captures = undefined
+    assert.equal(body.result.code, '100.550.701')
+    const root = body.referencedId
+    await eventually(async () => {
+      await advance('70s')
+      return (await codes(root)).includes('RV true')
+    }, 'the hold is given back')
+    assert.deepEqual(host.ledger.totals().get('978'), { ...before, held: before?.held ?? 0n, cleared: before?.cleared ?? 0n })
+    assert.deepEqual((await examine(gateway.pool)).findings, [])
+  })

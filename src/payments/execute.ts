@@ -42,7 +42,7 @@ export async function execute(parts: PaymentParts, carried: Execution): Promise<
   const said = await ask(parts, carried)
   if (said.kind === 'unknown') return leavePending(parts, carried, said)
   try {
-    const reply = await standing(parts, carried.payment, said)
+    const reply = proven(carried.payment, await standing(parts, carried.payment, said))
     if (reply.kind === 'unknown') return await leavePending(parts, carried, reply)
     if (reply.kind === 'redirect') return await holdContinuation(parts, carried.payment, carried.operation, reply)
     return await settle(parts, carried, reply, carried.resumed !== undefined)
@@ -98,6 +98,20 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
     kept: {},
   }
 }
+
+/**
+ * Money that moved otherwise than was asked is given back; what a reversal has given back is not to be had again. Of one that is answered with another amount or currency
+ * nobody knows what still stands: it counts until somebody has asked the other side.
+ */
+export function proven(payment: Payment, reply: Reply): Reply {
+  if (payment.type !== 'RV' || reply.kind !== 'answer' || !isApproved(results[reply.result].outcome) || isAsSent(payment, reply))
+    return reply
+  const why = 'the other side reversed another amount or currency than it was asked for'
+  return { kind: 'unknown', why, answered: true, needsDecision: true }
+}
+
+const isAsSent = ({ amount, currency }: Payment, reply: Extract<Reply, { kind: 'answer' }>): boolean =>
+  reply.currency === currency && (reply.amount === amount || (reply.part === true && reply.amount < amount))
 
 /** A reply that ends a payment. */
 type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
@@ -159,13 +173,13 @@ export async function storeRefusal(
 const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, release: 0, capture: 60 }
 
 /** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
-function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
+function judged(payment: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
   if (reply.kind === 'notSent') return { result: reply.result ?? 'neverSent' }
+  const { mode, record } = payment
   const approved = isApproved(results[reply.result].outcome)
   // A capture at once would be of the whole.
   if (reply.part && record.captureAtOnce) return { result: 'partlyApproved', leaves: 'reverse' }
-  const asSent = reply.amount === amount || (reply.part && reply.amount < amount)
-  if (approved && !(asSent && reply.currency === currency)) return { result: 'amountCameBackDifferent', leaves: 'reverse' }
+  if (approved && !isAsSent(payment, reply)) return { result: 'amountCameBackDifferent', leaves: 'reverse' }
   const leaves = reply.leaves ?? (approved && record.captureAtOnce ? 'capture' : undefined)
   return {
     result: reply.result === 'succeeded' ? (record.risk?.review ?? successOf[mode]) : reply.result,
@@ -263,6 +277,9 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
   if (said.kind !== 'answer') return
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return parts.log.error({ paymentId }, 'a reply came for a payment that does not exist')
+  const found = proven(payment, said)
+  if (found.kind === 'unknown')
+    return openPaymentCase(parts, payment, payment.answer ? 'answersContradict' : 'answerUnproven', found.why)
   const reply = await standing(parts, payment, said)
   // Another payment is paid by it: it is not given back, and what is open stays so until somebody decides.
   if (reply.kind === 'unknown')

@@ -10,7 +10,7 @@ import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
 import type { CaseDecision } from './cases/cases.ts'
 import { closeSettled, hasOpenCase } from './cases/store.ts'
-import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, settle } from './execute.ts'
+import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, proven, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
 import { rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
@@ -69,7 +69,8 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     },
     await cardOfPayment(parts, root),
   )
-  const reply = closedHere(payment) ?? (await standing(parts, payment, await askAgain(parts.clock, connector, operation, how)))
+  const reply =
+    closedHere(payment) ?? proven(payment, await standing(parts, payment, await askAgain(parts.clock, connector, operation, how)))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
   if (!settled) {
     if (reply.kind === 'unknown' && reply.needsDecision) {

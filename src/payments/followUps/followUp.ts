@@ -11,6 +11,7 @@ import { isApproved, type ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
+import { dueAbout } from '../../platform/due/store.ts'
 import { openCard } from '../../vault/cards.ts'
 import {
   type Execution,
@@ -141,9 +142,16 @@ export async function captureAtOnce(
   const captured = await refer(parts, channel, authorized, { paymentType: 'CP', amount: amountText(amount), currency })
   if (isApproved(captured.outcome)) return said
   if (captured.outcome === 'pending') return pendingRecord(parts, authorized)
-  await refer(parts, channel, authorized, { paymentType: 'RV' })
+  if (!(await owesReversal(parts, authorized.merchantId, [idIn(captured.body)])))
+    await refer(parts, channel, authorized, { paymentType: 'RV' })
   return captured
 }
+
+/** A capture of another amount is taken back first: taken back after the hold, it would put its amount into the hold again. */
+const owesReversal = async ({ database }: PaymentParts, merchantId: string, captures: readonly string[]): Promise<boolean> =>
+  (await dueAbout(database.work, merchantId, ['reverse'], captures)).length > 0
+
+const idIn = (body: string): string => (JSON.parse(body) as { readonly id: string }).id
 
 /**
  * Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal of all that is still held. → `again` while nobody knows what became of either, or
@@ -168,13 +176,18 @@ export async function completeCapture(
     return isApproved(outcome) ? 'over' : 'again'
   }
   if (reversalOpen(authorized, chain) === 0) return 'over'
+  const failed = chain.filter(isCompleting).map(({ id }) => id)
+  if (await owesReversal(parts, authorized.merchantId, failed)) return 'again'
   const { outcome, body } = await refer(parts, channel, authorized, { paymentType: 'RV' })
   if (isApproved(outcome)) return 'over'
   if (outcome === 'pending') return 'again'
-  const { id } = JSON.parse(body) as { readonly id: string }
-  const refused = await findPayment(parts.database.work, authorized.merchantId, id)
-  return refused && wasSent(refused) && refused.answer ? { held: refused.answer.result } : 'again'
+  const refused = await findPayment(parts.database.work, authorized.merchantId, idIn(body))
+  const { result } = (refused && wasSent(refused) && refused.answer) || {}
+  return result === undefined || unsent.has(result) ? 'again' : { held: result }
 }
+
+/** There was nobody to ask. */
+const unsent: ReadonlySet<ResultName> = new Set(['neverSent', 'noTerminalFree', 'storedTooLate'])
 
 async function refer(
   parts: PaymentParts,
