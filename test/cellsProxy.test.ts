@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { limits } from '../src/contract/limits.ts'
+import { callerHeader, ofMerchant } from '../src/http/server.ts'
 import { loadBytesMost } from '../src/http/xml/queryRequest.ts'
 import type { Cells } from '../src/start/cells.ts'
 import { type ProxyOptions, proxyConfiguration } from '../src/start/proxy.ts'
@@ -95,7 +96,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         request.on('end', () => {
           if (request.url !== '/health/ready') heard.push({ cell: name, url: request.url!, headers: request.headers, body })
           if (request.url!.includes('held')) held.push(answer)
-          else if (request.url!.includes('refused')) answer.writeHead(401).end()
+          else if (request.url!.includes('token')) answer.writeHead(400, { [callerHeader]: ofMerchant }).end()
           else answer.end('heard')
         })
       })
@@ -300,11 +301,36 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.ok(left() >= 150 && left() <= 270, `${left()}: then forty each`)
     for (let net = 5; net < 10; net++) await come(`127.0.0.${net}`, 40)
     await answered(crowded)
-    assert.ok(left() < 310, `${left()}: then ten each`)
+    assert.ok(left() < 290, `${left()}: then five each`)
     closeAll(crowd)
     held.length = 0
     assert.doesNotMatch(proxyConfiguration(given, { bind: ':80', perNetwork: 0 }), /fe_conn/)
-    assert.match(proxyConfiguration(given, { bind: ':80' }), /fe_conn gt 3072 \} \{ sc0_conn_cur\(Connections\) gt 128 \}/)
+  })
+
+  it('has its last place for whoever comes after a hundred networks of strangers, in whatever order these come, or after sixteen of one merchant', () => {
+    const configuration = proxyConfiguration(given, { bind: ':80' })
+    const most = Number(/maxconn (\d+)/.exec(configuration)![1])
+    const limits = [
+      ...configuration.matchAll(
+        /connection reject if (?:\{ fe_conn gt (\d+) \} )?\{ sc0_conn_cur\(Connections\) gt (\d+) \}( !)?/g,
+      ),
+    ].map(([, taken = '0', own, isStranger]) => ({
+      taken: Number(taken),
+      own: Number(own),
+      isStranger: isStranger !== undefined,
+    }))
+    assert.equal(limits.length, 10)
+    /** Each takes all that it may before the next one comes: later it may have fewer. */
+    const networksThatFill = (isMerchant: boolean) => {
+      let taken = 0
+      let networks = 0
+      for (; taken < most; networks++)
+        for (let own = 1; taken < most; own++, taken++)
+          if (limits.some(limit => taken + 1 > limit.taken && own > limit.own && !(limit.isStranger && isMerchant))) break
+      return networks
+    }
+    assert.ok(networksThatFill(false) > 100, `${networksThatFill(false)} of strangers`)
+    assert.ok(networksThatFill(true) >= 16, `${networksThatFill(true)} of a merchant`)
   })
 
   // The proxy answers it by itself.
@@ -314,10 +340,12 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     [2, 160],
     [3, 40],
     [4, 40],
-    ...[5, 6, 7, 8].map(net => [net, 10] as const),
-    ...[9, 10, 11, 12, 13, 14, 15].map(net => [net, 3] as const),
-    ...Array.from({ length: 19 }, (_, at) => [16 + at, 1] as const),
+    ...[5, 6, 7, 8, 9, 10, 11, 12].map(net => [net, 5] as const),
+    ...Array.from({ length: 10 }, (_, at) => [13 + at, 2] as const),
+    ...Array.from({ length: 20 }, (_, at) => [23 + at, 1] as const),
   ]
+  /** The last eighth is free. */
+  const takersOfMost = takers.slice(0, 11)
   const isAnswered = (proxy: Proxy, from: string, within = 3000) =>
     Promise.race([
       ask(proxy, '/v1/resultcodes', { from }).then(
@@ -375,7 +403,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     }
     for (const [net, count] of takers) await come(net, count)
     // The proxy takes them two at a time, not always as they came: it may have refused one of a larger network for a later one.
-    for (let net = 35; net < 60 && (await isAnswered(crowded!, '127.0.0.99', 1000)); net++) await come(net, 1)
+    for (let net = 43; net < 80 && (await isAnswered(crowded!, '127.0.0.99', 1000)); net++) await come(net, 1)
     for (const socket of crowd) socket.write('\r\n')
     const answers = () => crowd.filter(({ told }) => told.includes('HTTP/1.1 400')).length
     await eventually(async () => answers() >= 300, 'each is answered')
@@ -387,17 +415,15 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     closeAll(crowd)
   })
 
-  it('keeps the last eighth for networks that have few, and for the servers of merchants', async () => {
+  it('keeps the last eighth for networks that have few, and for merchants’ servers, of whom none takes it all', async () => {
     const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
     const path = `/v1/payments?entityId=${entity}`
     const headers = { Authorization: 'Bearer x' }
-    await ask(crowded, path, { headers, from: '127.0.0.200' })
-    for (const [more, given] of [
-      ['', {}],
-      ['&refused', { headers }],
-    ] as const)
-      await ask(crowded, path + more, { ...given, from: '127.0.0.201' })
-    await ask(crowded, `/v1/checkouts/x.y/payment?entityId=${entity}`, { headers, from: '127.0.0.201' })
+    const told = await ask(crowded, `${path}&token`, { headers, from: '127.0.0.200' })
+    assert.equal(told.headers['x-tollgate-caller'], undefined, 'it is told by nobody but the gateway, to nobody but the proxy')
+    const fooling = { ...headers, 'X-Tollgate-Caller': 'merchant' }
+    await ask(crowded, path, { headers: fooling, from: '127.0.0.201' })
+    await ask(crowded, `/v1/checkouts/x.${entity}/payment/`, { headers: fooling, from: '127.0.0.201' })
     const crowd: Awaited<ReturnType<typeof connect>>[] = []
     const come = async (net: number, count: number) => {
       const opened = []
@@ -407,10 +433,10 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       await new Promise(resolve => setTimeout(resolve, 200))
       return opened.filter(socket => socket && !socket.destroyed).length
     }
-    for (const [net, count] of takers.slice(0, 7)) await come(net, count)
-    const [stranger, merchant] = [await come(201, 12), await come(200, 12)]
-    assert.ok(stranger >= 2 && stranger <= 4, `${stranger} of a stranger`)
-    assert.equal(merchant, 12)
+    for (const [net, count] of takersOfMost) await come(net, count)
+    const [stranger, merchant] = [await come(201, 12), await come(200, 24)]
+    assert.ok(stranger >= 1 && stranger <= 2, `${stranger} of a stranger`)
+    assert.ok(merchant >= 18 && merchant <= 20, `${merchant} of a merchant`)
     closeAll(crowd)
   })
 
@@ -443,8 +469,8 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       crowd.push({ from, session })
       return askOn(session)
     }
-    // The last eighth is free. Five fewer than it takes: whoever asked whether the proxy is there may still have a place.
-    for (const [net, count] of [[2, 155] as const, ...takers.slice(1, 7)])
+    // Five fewer than it takes: whoever asked whether the proxy is there may still have a place.
+    for (const [net, count] of [[2, 155] as const, ...takersOfMost.slice(1)])
       for (let at = 0; at < count; at++) assert.equal(await open(crowded!, String(net)), 400, `${at} of ${net}`)
     const again = await Promise.all(crowd.map(async ({ from, session }) => ({ from, status: await askOn(session) })))
     assert.ok(

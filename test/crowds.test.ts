@@ -900,6 +900,32 @@ describe('a proxy whose caller has too much under way', () => {
     assert.ok(crowd.every(({ socket, got }) => !socket.destroyed && got === ''))
   })
 
+  it('hears whose servers call, also where their request is refused; of shoppers and strangers nothing, and nobody else hears it', async () => {
+    const { id } = (
+      await gateway.post('/v1/checkouts', { entityId: sandbox.entityId, amount: '92.00', currency: 'EUR', paymentType: 'DB' })
+    ).body as { id: string }
+    const form = new URLSearchParams(visa).toString()
+    const request = (method: string, path: string, header: string, body = '') =>
+      `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 192.0.2.77\r\n${header}Connection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const hears = async (text: string, from?: string) => {
+      const one = send(text, from)
+      await one.over
+      assert.match(one.got, /^HTTP\/1\.1 \d/)
+      return /\r\nX-Tollgate-Caller: merchant\r\n/.test(one.got)
+    }
+    const reads = `/v1/payments/${'0'.repeat(32)}?entityId=${sandbox.entityId}`
+    const [good, wrong] = [`Authorization: Bearer ${sandbox.accessToken}\r\n`, 'Authorization: Bearer wrong\r\n']
+    assert.equal(await hears(request('GET', reads, good)), true)
+    assert.equal(await hears(request('GET', reads, good), '127.0.0.8'), false)
+    for (const [method, path, header, body] of [
+      ['GET', reads, wrong],
+      ['GET', '/v1/resultcodes', good],
+      ['OPTIONS', `/v1/checkouts/${id}/payment/`, good],
+      ['POST', `/v1/checkouts/${id}/payment`, '', form],
+    ] as const)
+      assert.equal(await hears(request(method, path, header, body)), false, `${method} ${path}`)
+  })
+
   it('leaves a line with his address, and is counted', async () => {
     const before = gateway.logged.length
     await assertRefused(send(`${head('192.0.2.9', 'Transfer-Encoding: chunked')}${'1\r\na\r\n'.repeat(9000)}0\r\n\r\n`))

@@ -34,6 +34,10 @@ export const browserBodyMax = 32 * 1024
 /** A message of 3-D Secure has extensions of up to 80 kB, and goes through a browser as base64. */
 export const messageBodyMax = 128 * 1024
 
+/** Tells the proxy before us whose servers call: it is told by nobody but us. */
+export const callerHeader = 'X-Tollgate-Caller'
+export const ofMerchant = 'merchant'
+
 export type ServerOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
@@ -277,6 +281,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...extra,
       ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
       ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
+      ...(request.seen.caller?.tokenId !== undefined && isTrusted(incoming.socket) ? [callerHeader, ofMerchant] : []),
       ...(whole ? ['Content-Length', String(length)] : []),
       // Node ends a connection with it, also where requests behind it are carried out: their answers would be lost.
       ...(closing && !more?.Connection && connections.isLast(incoming) ? ['Connection', 'close'] : []),

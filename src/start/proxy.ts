@@ -4,6 +4,7 @@
 import { limits } from '../contract/limits.ts'
 import { type ResultName, results } from '../contract/results/results.ts'
 import { connectionsMost, networkConnectionsMost, networkUnfinishedMost } from '../http/connections.ts'
+import { callerHeader, ofMerchant } from '../http/server.ts'
 import { loadBytesMost } from '../http/xml/queryRequest.ts'
 import { buildNumber } from '../platform/build.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -151,31 +152,41 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 
 /** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
 const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
-type Tiers = [half: number, most: number, more: number, last: number]
-/** The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. */
+/**
+ * The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. Of 4096 places more than a
+ * hundred networks of strangers are needed for the last one, however they come. A merchant's servers may come many at once; and no merchant takes all either.
+ */
+const tiers = [
+  [1 / 2, 1 / 8, 1 / 8],
+  [3 / 4, 1 / 64, 1 / 8],
+  [7 / 8, 1 / 256, 1 / 16],
+  [15 / 16, 1 / 1024, 1 / 64],
+  [31 / 32, 1 / 2048, 1 / 256],
+] as const satisfies readonly (readonly [taken: number, ofStrangers: number, ofMerchants: number])[]
 const networkLimits = (connections: number, perNetwork: number): string => {
-  const [half, most, more, last] = [1 / 2, 3 / 4, 7 / 8, 15 / 16].map(part => Math.ceil(connections * part)) as Tiers
-  const few = (part: number) => Math.min(perNetwork, Math.ceil(connections / part))
-  const isBeyond = (taken: number, many: number) => `{ fe_conn gt ${taken} } { sc0_conn_cur(Connections) gt ${many} }`
-  const ofStrangers = '!{ sc0_get_gpt0(Connections) gt 0 }'
+  const isStranger = '!{ sc0_get_gpt0(Connections) gt 0 }'
+  const isBeyond = (taken: number, share: number) =>
+    `{ fe_conn gt ${Math.ceil(connections * taken)} } { sc0_conn_cur(Connections) gt ${Math.min(perNetwork, Math.ceil(connections * share))} }`
+  const rejections = tiers.flatMap(([taken, ofStrangers, ofMerchants]) => [
+    `  tcp-request connection reject if ${isBeyond(taken, ofMerchants)}`,
+    ...(ofStrangers < ofMerchants ? [`  tcp-request connection reject if ${isBeyond(taken, ofStrangers)} ${isStranger}`] : []),
+  ])
+  const [[half], [threeQuarters, few]] = tiers
   return `
   tcp-request connection track-sc0 ${counted('Connections')}
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
-  tcp-request connection reject if ${isBeyond(half, few(8))}
-  tcp-request connection reject if ${isBeyond(most, few(32))} ${ofStrangers} # a merchant's servers may come many at once
-  tcp-request connection reject if ${isBeyond(more, few(128))} ${ofStrangers}
-  tcp-request connection reject if ${isBeyond(last, few(512))} ${ofStrangers}
-  http-after-response set-header Connection close if { fe_conn gt ${half} } # nobody keeps a place by asking now and then
-  http-request reject if { fc_http_major 2 } ${isBeyond(most, few(32))} ${ofStrangers} # HTTP/2 has no such header, and needs fewer
+${rejections.join('\n')}
+  http-after-response set-header Connection close if { fe_conn gt ${Math.ceil(connections * half)} } # nobody keeps a place by asking now and then
+  http-request reject if { fc_http_major 2 } ${isBeyond(threeQuarters, few)} ${isStranger} # HTTP/2 has no such header, and needs fewer
   http-request track-sc1 ${counted('Requests')}
   http-request set-priority-class sc1_conn_cur(Requests) # where requests wait for a place at a gateway
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
 }
 
-/** Whose token a gateway has taken is no stranger for an hour. Shoppers need none for what they do with a checkout. */
+/** Whose token a gateway has found is no stranger for an hour: it says so, and nobody else hears it. */
 const merchantsMark = (): string => `
-  http-request set-var(txn.shown) bool(true) if of_merchants { req.hdr(authorization) -m beg -i "Bearer " } !{ path_end /payment }
-  http-response sc-set-gpt0(0) 1 if { var(txn.shown) -m bool } { status lt 400 }`
+  http-response sc-set-gpt0(0) 1 if { res.hdr(${callerHeader}) -m str ${ofMerchant} }
+  http-response del-header ${callerHeader}`
 
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
