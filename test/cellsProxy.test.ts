@@ -23,6 +23,8 @@ const folder = mkdtempSync(join(tmpdir(), 'tollgate-proxy-'))
 const [entity, other] = ['a', 'b'].map(sign => sign.repeat(32)) as [string, string]
 type Heard = { readonly cell: string; readonly url: string; readonly headers: http.IncomingHttpHeaders; readonly body: string }
 let heard: Heard[] = []
+/** Of those that have not come whole too. */
+let begun: string[] = []
 /** What a gateway has not answered yet. */
 const held: http.ServerResponse[] = []
 const ears: http.Server[] = []
@@ -92,6 +94,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     for (const name of ['one', 'two']) {
       const ear = http.createServer((request, answer) => {
         let body = ''
+        begun.push(request.url!)
         request.on('data', chunk => (body += chunk))
         request.on('end', () => {
           if (request.url !== '/health/ready') heard.push({ cell: name, url: request.url!, headers: request.headers, body })
@@ -535,6 +538,36 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     } finally {
       closeAll(sockets)
     }
+  })
+
+  it('keeps places at a gateway for pages while large bodies come to the back office, and lets none come from shoppers', async () => {
+    const proxy = await proxyWith()
+    const cookie = { Cookie: 'tollgate-cell=one' }
+    const large = (path: string, size: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nCookie: tollgate-cell=one\r\nContent-Type: text/plain\r\n${size}\r\n\r\n`
+    begun = []
+    const piece = 'x'.repeat(limits.bodyMaxBytes + 80 * 1024)
+    const sockets = await Promise.all(
+      Array.from({ length: 80 }, (_, at) =>
+        connect(proxy, large('/office/files', 'Content-Length: 4000000') + piece, `127.0.3.${1 + (at % 40)}`),
+      ),
+    )
+    const uploads = () => begun.filter(url => url === '/office/files').length
+    try {
+      await eventually(async () => uploads() === 64, 'so many have come')
+      assert.equal((await ask(proxy, '/office/overview', { headers: cookie, from: '127.0.0.5' })).status, 200)
+      assert.equal((await ask(proxy, '/office/settings', { body: 'a=b', headers: cookie, from: '127.0.0.5' })).status, 200)
+      assert.equal(uploads(), 64)
+    } finally {
+      closeAll(sockets)
+    }
+    for (const size of ['Content-Length: 4000000', 'Transfer-Encoding: chunked']) {
+      const text = size.startsWith('T') ? `${piece.length.toString(16)}\r\n${piece}` : piece
+      const refused = await connect(proxy, large(`/pay/1.${entity}`, size) + text)
+      await eventually(async () => refused.told.startsWith('HTTP/1.1 413 '), `it is refused: ${size}`)
+      refused.destroy()
+    }
+    assert.ok(!begun.includes(`/pay/1.${entity}`))
   })
 
   it('waits for so many large bodies of one network, while its small ones and those of others go through', async () => {

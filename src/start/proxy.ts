@@ -32,6 +32,8 @@ const connectionMegabytes = 3.3
 const headerBytesMost = 16 * 1024
 /** Requests of browsers that a gateway has at a time, a quarter of its places: what more of them come wait here. */
 const pagesMost = connectionsMost / 4
+/** Of these, large bodies for the back office, which are not here as a whole when they go on: a place is taken until the last byte, also behind a refusal. */
+const uploadsMost = 64
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
 const networkBodiesMost = 128
 
@@ -107,6 +109,7 @@ frontend Tollgate
   acl sends_body method POST DELETE PUT PATCH
   acl sends_body req.hdr_val(content-length) gt 0
   acl sends_body req.fhdr(transfer-encoding) -m found
+  acl is_small req.hdr_val(content-length) lt ${headerBytesMost}
 ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
@@ -116,11 +119,12 @@ ${perNetwork === 0 ? '' : merchantsMark()}
 ${office(names, certificate !== undefined)}
 ${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
   http-request wait-for-body time 20s # of each method; here it holds a place of its network, and none at a gateway
-  ${refusal(413, 'bodyTooLarge')} if of_merchants { req.body_size gt ${limits.bodyMaxBytes} }
+  ${refusal(413, 'bodyTooLarge')} if !of_office { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
 ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}
   ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
+  use_backend Uploads_%[var(txn.desk)] if of_office sends_body !is_small
   use_backend Browsers_%[var(txn.desk)] if of_office
   use_backend %[var(txn.cell)] if of_merchants { var(txn.cell) -m found }
   use_backend Browsers_%[var(txn.cell)] if { var(txn.cell) -m found }
@@ -144,7 +148,11 @@ ${serversOf([cell])}
 
 backend Browsers_${cell.name}
 ${silence()}
-${pageServersOf([cell])}`,
+${pageServersOf([cell])}
+
+backend Uploads_${cell.name}
+${silence()}
+${pageServersOf([cell], uploadsMost)}`,
   )
   .join('\n\n')}
 ${perNetwork === 0 ? '' : networkTables(connections)}`
@@ -190,7 +198,6 @@ const merchantsMark = (): string => `
 
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
-  acl is_small req.hdr_val(content-length) lt ${headerBytesMost}
   http-request track-sc2 ${counted('Bodies')} if sends_body of_merchants !is_small
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} }`
 
@@ -247,4 +254,5 @@ const serversOf = (cells: Cells['cells'], more = (_: string) => ''): string =>
     .join('\n')
 
 /** Those of the cell, which are looked at there. */
-const pageServersOf = (cells: Cells['cells']): string => serversOf(cells, server => ` track ${server} maxconn ${pagesMost}`)
+const pageServersOf = (cells: Cells['cells'], most = pagesMost): string =>
+  serversOf(cells, server => ` track ${server} maxconn ${most}`)
