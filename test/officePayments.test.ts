@@ -387,6 +387,9 @@ describe('a file that takes long', () => {
     }
     assert.equal((await stateOf(exportId)).records, many)
     assert.deepEqual(orders((await clerk.ask(`/office/exports/${exportId}/file`)).text), all)
+    // Ended while it is taken: what has gone by then does not look whole.
+    await gateway.pool.query('delete from file_pieces where file_id = $1 and number > 0', [exportId])
+    await assert.rejects(clerk.ask(`/office/exports/${exportId}/file`), /terminated/)
     await clerk.post(`/office/exports/${exportId}/end`)
   })
 

@@ -119,20 +119,19 @@ async function makeStep({ database }: ExportParts, work: ExportWork, bytesMost =
 export const entityOf = (merchants: readonly string[]): string | undefined => (merchants.length === 1 ? merchants[0] : undefined)
 
 /** Told of before the first byte leaves. */
-export async function takeExport(
-  parts: ExportParts & Recorder,
-  { id, merchants, name }: ExportRow,
-): Promise<AsyncIterable<string>> {
+export async function takeExport(parts: ExportParts & Recorder, one: ExportRow): Promise<AsyncIterable<string>> {
+  const { id, merchants, name } = one
   await inTransaction(parts.database.work, db =>
     record(db, parts, [{ action: 'exportTaken', entityId: entityOf(merchants), subject: id, details: { name } }]),
   )
-  return textsOf(parts, id)
+  return textsOf(parts, one)
 }
 
-async function* textsOf({ database }: ExportParts, id: string): AsyncGenerator<string> {
-  for (let number = 0; ; number++) {
+/** Throws when it was ended while it is taken: what has gone by then must not look whole. */
+async function* textsOf({ database }: ExportParts, { id, pieces }: Pick<ExportRow, 'id' | 'pieces'>): AsyncGenerator<string> {
+  for (let number = 0; number < pieces; number++) {
     const piece = await findPiece(database.work, id, number)
-    if (!piece) return
+    if (!piece) throw new Error('an export was ended while it was taken')
     yield piece.toString()
   }
 }

@@ -47,12 +47,14 @@ async function* piecesIn(content: FileContent, count: (records: number) => void)
 }
 
 export async function keptFile(db: Connection, fileId: string): Promise<SentFile> {
+  const length = await keptBytes(db, fileId)
   return {
-    length: await keptBytes(db, fileId),
+    length,
     async *pieces() {
-      for (let number = 0; ; number++) {
+      for (let number = 0, read = 0; read < length; number++) {
         const piece = await findPiece(db, fileId, number)
-        if (!piece) return
+        if (!piece) throw new Error('a file was ended while it was read')
+        read += piece.length
         yield piece
       }
     },
