@@ -22,8 +22,9 @@ import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { sealsOf } from '../src/cli/backup.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { type Manifest, readManifest, type Seals, writeManifest } from '../src/platform/database/backup/manifest.ts'
-import { removeOldBackups } from '../src/platform/database/backup/take.ts'
+import { removeOldBackups, takeBackup } from '../src/platform/database/backup/take.ts'
 import { systemIdentifier } from '../src/platform/database/embedded/place.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { readConfig } from '../src/start/config.ts'
@@ -119,6 +120,18 @@ it('a moment between two payments has the one and not the other, and the books a
   const again = await commandLine({ DATA_DIR: folder }, 'backup', other)
   assert.equal(again.code, 0, again.out)
   assert.match(readdirSync(other).join(), /^base-\w+$/)
+  // Nor is one that fails, whose room the archive needs.
+  const failing = join(root, 'failing')
+  const order = {
+    ...{ connection: runningEmbedded(folder)!, cluster: join(folder, 'postgres'), backupDir: failing, clock: systemClock },
+    about: { mode: 'sandbox', build: '', keys: {} },
+    seals() {
+      assert.equal(readdirSync(failing).length, 1)
+      throw new Error('no room is left')
+    },
+  } as const
+  await assert.rejects(takeBackup(order), /no room is left/)
+  assert.deepEqual(readdirSync(failing), [])
   await gateway.stop()
   // It has a history of its own by now, and no archive.
   const ofOther = await restore(join(root, 'none'), other)

@@ -457,6 +457,7 @@ describe('live mode refuses by name', () => {
         for (const url of ['db/t', 'db.example:5433/t', '10.0.0.7/t', '[fd00::7]/t', 'u:p@x/t?host=db', 'localhost.example/t'])
           assert.match(refusal({ [place]: `postgres://${url}` }), plain, url)
         assert.match(refusal({ DATABASE_URL: 'postgres://localhost,db/t' }), /DATABASE_URL reaches db without TLS/)
+        assert.match(refusal({ DATABASE_URL: 'postgres://127.db/t' }), /DATABASE_URL reaches 127\.db without TLS/)
         for (const url of [
           '/t',
           'localhost/t',

@@ -119,6 +119,13 @@ describe('an address of another', () => {
       ['postgres://user:sEcret@db/x?sslmode=verify_full', / has a value of sslmode that it cannot have\./],
       ['postgres://user:sEcret@db/x?ssl=yes', / has a value of ssl that it cannot have\./],
       ['postgres://user:pw@sEcret,x@db/x', none],
+      // Beside a % that encodes nothing the driver reads none.
+      ['postgres://user:sEcret%@db/x?ssl%6Dode=verify-full', / has a % that encodes nothing beside others/],
+      ['postgres://user:sEcret@db/x?ssl%6Dode=verify-full', / has the name of a parameter encoded: sslmode\./],
+      [
+        'postgres://user:sEcret@db/x?target%5Fsession_attrs=read-only',
+        / has the name of a parameter encoded: target_session_attrs\./,
+      ],
       ['postgres://user:12/sEcret@db/x', none],
       ['postgres://user:12#sEcret@db/x', none],
       ['postgres://user:sEcret@db/x?sslrootcert=/nonexistent', / cannot be used: ENOENT: .*'\/nonexistent'/],

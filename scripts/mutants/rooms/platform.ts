@@ -3,6 +3,14 @@
 import type { Mutant } from '../plant.ts'
 
 export const platformMutants: readonly Mutant[] = [
+  { name: 'backup: one that fails keeps its room', file: 'src/platform/database/backup/take.ts', tests: ['backup'],
+    find: '      rmSync(draft, { recursive: true, force: true })\n      throw', instead: '      throw' },
+  { name: 'addresses: names of parameters may be encoded', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
+    find: ".some(pair => pair.split('=')[0] === name)", instead: '.some(() => true)' },
+  { name: 'addresses: a % that encodes nothing may stand beside others', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
+    find: 'if (/%(?![0-9a-f]{2})/i.test(url) && /%[0-9a-f]{2}/i.test(url))', instead: 'if (url === "")' },
+  { name: 'addresses: a name that begins with 127 is this machine', file: 'src/platform/database/servers.ts', tests: ['liveMode'],
+    find: '127(\\.\\d+){3}$|', instead: '127\\.|' },
   { name: 'answers: a bank has as many parts read as it likes', file: 'src/platform/answerText.ts', tests: ['redirectMethods'],
     find: 'if (isMore(text, bounds, partsOfJson)) return undefined', instead: '' },
   { name: 'answers: as many pairs are read as come', file: 'src/platform/answerText.ts', tests: ['redirectMethods'],

@@ -28,7 +28,9 @@ export function addressRefusal(url: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(url)) return 'must begin with postgres:// or postgresql://'
   // The driver takes no parameter behind a #, and of several @ the last: what is before it would be asked for as a host.
   if (url.includes('#') || /^[^?]*@[^?]*@/.test(url) || /^[^?]*\/\/[^?@]*\/[^?]*@/.test(url)) return unencoded
-  // A % that encodes nothing stands for itself there.
+  // A % that encodes nothing stands for itself there, and so does each other one beside it.
+  if (/%(?![0-9a-f]{2})/i.test(url) && /%[0-9a-f]{2}/i.test(url))
+    return 'has a % that encodes nothing beside others that encode something: it is written %25'
   if (decoded(url.replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined) return 'has percent-encoded bytes that are no UTF-8'
   const refusal = parametersRefusal(url)
   if (refusal !== undefined) return refusal
@@ -49,7 +51,7 @@ const clientsFor = (url: string): pg.Client[] => serversOf(url).map(connectionSt
 export function serverWithoutTls(url: string): string | undefined {
   const parameters = parametersOf(url)
   if (addressRefusal(url) !== undefined || parameters.has('sslmode') || parameters.has('ssl')) return undefined
-  return clientsFor(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127\.|\[?::1\]?$)/.test(host))?.host
+  return clientsFor(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127(\.\d+){3}$|\[?::1\]?$)/.test(host))?.host
 }
 
 export const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
@@ -79,6 +81,12 @@ function parametersRefusal(url: string): string | undefined {
       return /^\w{1,40}$/.test(name) && !queryOf(url).includes('@')
         ? `has a parameter that is not known: ${name}`
         : 'has a ? with no name of a parameter behind it: in a password ? is written %3F'
+    if (
+      !queryOf(url)
+        .split('&')
+        .some(pair => pair.split('=')[0] === name)
+    )
+      return `has the name of a parameter encoded: ${name}`
     if (parameters.getAll(name).length > 1) return `has the parameter ${name} twice`
     if (value !== '' && !known.test(value)) return `has a value of ${name} that it cannot have`
     if (name.startsWith('ssl') && value === '') return `has a parameter without a value: ${name}`

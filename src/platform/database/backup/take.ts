@@ -41,9 +41,9 @@ const ofTheProcess =
 const endingOf = (identifier: string): string => `_${identifier}.unfinished`
 const archivePatienceMs = 30_000
 
-/** → the folder of the backup, how many bytes it has, and the piece of WAL that the archive did not take, if it takes none. Broken off, it leaves a folder that no restore takes and the next backup clears away. */
+/** → the folder of the backup, how many bytes it has, and the piece of WAL that the archive did not take, if it takes none. Killed, it leaves a folder that no restore takes and the next backup clears away. */
 export async function takeBackup(order: BackupOrder): Promise<{ folder: string; bytes: number; unarchived: string | null }> {
-  const { cluster, backupDir, clock, seals, about } = order
+  const { cluster, backupDir, clock, about } = order
   makeBackupDir('The place of backups', backupDir, about.mode === 'live')
   const ending = endingOf(systemIdentifier(cluster))
   // All in one session: it is a backup as long as this lives.
@@ -61,20 +61,11 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
     const folder = join(backupDir, `base-${new Date(beganAt).toISOString().replace(/[-:]|\.\d+/g, '')}`)
     if (existsSync(folder)) throw new BackupError(`${folder} is there already.`)
     const draft = folder + ending
-    const data = join(draft, 'data')
-    mkdirSync(data, { recursive: true, mode: 0o700 })
-    const from = await walFile(session, `pg_backup_start('tollgate', true)`)
-    const { folders, files } = copyCluster(cluster, data)
-    const { rows } = await session.query<{ lsn: string; label: string }>(
-      'select lsn, labelfile as label from pg_backup_stop(wait_for_archive => false)',
-    )
-    files.backup_label = writeHashed(join(data, 'backup_label'), rows[0]!.label)
-    const to = await walFile(session, `'${rows[0]!.lsn}'::pg_lsn`)
-    Object.assign(files, copyWal(cluster, data, from, to))
-    const server = whoReads(clusterMajor(cluster))
-    writeManifest(draft, { format: 1, server, ...about, beganAt, endedAt: clock.real(), wal: [from, to], folders, files }, seals)
-    for (const path of ['', ...folders]) syncFolder(join(data, path))
-    syncFolder(draft)
+    const { files, to } = await write(order, session, draft, beganAt).catch(error => {
+      // Half a backup is of no use, and the archive needs its room.
+      rmSync(draft, { recursive: true, force: true })
+      throw error
+    })
     renameSync(draft, folder)
     syncFolder(backupDir)
     const unarchived = await untilArchived(session, clock, to)
@@ -82,6 +73,29 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
   } finally {
     await session.end()
   }
+}
+
+async function write(
+  { cluster, clock, seals, about }: BackupOrder,
+  session: pg.Client,
+  draft: string,
+  beganAt: number,
+): Promise<{ files: Record<string, FileProof>; to: string }> {
+  const data = join(draft, 'data')
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const from = await walFile(session, `pg_backup_start('tollgate', true)`)
+  const { folders, files } = copyCluster(cluster, data)
+  const { rows } = await session.query<{ lsn: string; label: string }>(
+    'select lsn, labelfile as label from pg_backup_stop(wait_for_archive => false)',
+  )
+  files.backup_label = writeHashed(join(data, 'backup_label'), rows[0]!.label)
+  const to = await walFile(session, `'${rows[0]!.lsn}'::pg_lsn`)
+  Object.assign(files, copyWal(cluster, data, from, to))
+  const server = whoReads(clusterMajor(cluster))
+  writeManifest(draft, { format: 1, server, ...about, beganAt, endedAt: clock.real(), wal: [from, to], folders, files }, seals)
+  for (const path of ['', ...folders]) syncFolder(join(data, path))
+  syncFolder(draft)
+  return { files, to }
 }
 
 /** The end of a backup ends its last piece too, so that a working archive takes it at once. → the piece that it does not take; null where there is no archive. */
