@@ -13,6 +13,7 @@ import type { Caller } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
   knownMost,
+  knownOfOneMost,
   networkConnectionsMost,
   networkUnfinishedMost,
   openingsMost,
@@ -643,15 +644,20 @@ describe('connections', () => {
   it('of those whom we know are not among them, while there are so many; those of one more are, and those of one that has gone or begun are not counted', () => {
     const { connections, socketFrom, begin } = makeWatch()
     const share = unfinishedBytesMost / knownMost
+    let name = ''
     const keep = (address: string, bytes: number, isKnown = false) => {
       const socket = socketFrom(address)
       const incoming = begin(socket)
       connections.keeps(incoming, 1000)
-      if (isKnown) connections.knows(incoming)
+      if (isKnown) connections.knows(incoming, name)
       connections.keeps(incoming, bytes)
       return { socket, incoming }
     }
-    const ofKnown = Array.from({ length: knownMost }, () => keep('192.0.2.7', share, true))
+    const ofKnown = Array.from({ length: knownMost }, (_, at) => {
+      name = `${at % (knownMost / knownOfOneMost)}`
+      return keep('192.0.2.7', share, true)
+    })
+    name = 'another'
     const strangers = Array.from({ length: knownMost - 1 }, (_, at) => keep(`198.51.100.${at}`, share))
     const oneMore = keep('192.0.2.7', share - 20_000, true)
     const closed = () => [...ofKnown, oneMore, ...strangers].filter(({ socket }) => socket.closed).length
@@ -663,6 +669,13 @@ describe('connections', () => {
     connections.begins(ofKnown[1]!.incoming)
     connections.cuts(ofKnown[2]!.incoming)
     for (let at = 0; at < 3; at++) ofKnown[at] = keep('192.0.2.7', 2 * share, true)
+    for (const one of ofKnown.slice(3, 6)) one.socket.destroy()
+    ofKnown.splice(3, 3, keep('192.0.2.7', 2 * share, true))
+    const before = closed()
+    strangers.push(keep('192.0.2.7', 2 * share, true))
+    assert.ok(closed() > before, 'of one there are no more than four')
+    name = 'one more'
+    ofKnown.push(keep('192.0.2.7', 2 * share, true), keep('192.0.2.7', 2 * share, true))
     strangers.push(keep('192.0.2.7', 2 * share, true))
     const went = closed()
     assert.ok(went > 1)
@@ -1188,19 +1201,21 @@ describe('requests under way without a token', () => {
         path: '/large',
         callers: 'anyone',
         admits: () =>
-          new Promise((resolve, reject) => waiting.push(isKnown => (isKnown ? resolve(true) : reject(new Error('no database'))))),
+          new Promise((resolve, reject) =>
+            waiting.push(isKnown => (isKnown ? resolve('somebody') : reject(new Error('no database')))),
+          ),
         answer: () => ({ status: 200, body: '' }),
       },
     ])('POST', '/large')
     const crowd = Array.from({ length: networkRequestsMost }, () => admits!(requestFrom('192.0.2.7')))
-    assert.equal(await admits!(requestFrom('192.0.2.7')), false)
+    assert.equal(await admits!(requestFrom('192.0.2.7')), undefined)
     const other = admits!(requestFrom('192.0.2.8'))
     waiting[0]!(false)
     for (const go of waiting) go(true)
-    assert.deepEqual(await Promise.all([...crowd, other]), [false, ...crowd.slice(1).map(() => true), true])
+    assert.deepEqual(await Promise.all([...crowd, other]), [undefined, ...crowd.slice(1).map(() => 'somebody'), 'somebody'])
     const next = admits!(requestFrom('192.0.2.7'))
     waiting.at(-1)!(true)
-    assert.equal(await next, true)
+    assert.equal(await next, 'somebody')
   })
 })
 

@@ -261,6 +261,10 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     '/office/%2e%2e/pay/x',
     '/officer',
     '/office/enter/0123456789abcdef',
+    // A server makes one slash of several.
+    '/office//enter/0123456789abcdef',
+    '/office/x/..//enter/0123456789abcdef',
+    '/office//payments.csv',
   ])
     assert.equal(ownPath(path), '/office', path)
   for (const path of ['/office', '/office?a=/r/x', '/office/payments?q=a.csv', '/office/profile'])

@@ -25,8 +25,9 @@ export const pipelinedMost = 2048
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
-/** Requests of those whom we know whose bytes are not among these; those of one more are. */
+/** Requests of those whom we know, and of one of them, whose bytes are not among these; those of one more are. */
 export const knownMost = 16
+export const knownOfOneMost = 4
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
@@ -66,8 +67,8 @@ export type Connections = {
   takes(socket: Socket, bytes: number, caller: string): boolean
   /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
-  /** It is of somebody whom we know: strangers, however much they send, cost him nothing of what he sends. */
-  knows(incoming: IncomingMessage): void
+  /** It is of somebody whom we know, by `name`: strangers, however much they send, cost him nothing of what he sends. */
+  knows(incoming: IncomingMessage, name: string): void
   /** The rest of its body is not looked at: what came goes, and the answer is the last of the connection. */
   cuts(incoming: IncomingMessage): void
   /** Its body has come whole, and is kept until it begins. */
@@ -125,7 +126,7 @@ export function watchConnections(
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
-  const known = new Set<IncomingMessage>()
+  const known = new Map<IncomingMessage, string>()
 
   const second = clock.every(1000, () => {
     smallPieces.clear()
@@ -429,12 +430,13 @@ export function watchConnections(
       return (speaksForAll ? !isCrowded : isWithin(ofOne, smallPieces, around, lacks)) || tooMuch(one)
     },
     keeps,
-    knows(incoming) {
+    knows(incoming, name) {
       const one = connections.get(incoming.socket)
       const asked = one?.unfinished.get(incoming)
-      if (!one || !asked || known.size >= knownMost) return
+      const ofOne = [...known.values()].filter(other => other === name).length
+      if (!one || !asked || known.size >= knownMost || ofOne >= knownOfOneMost) return
       letsGo(incoming, one, asked)
-      known.add(incoming)
+      known.set(incoming, name)
     },
     cuts(incoming) {
       const one = connections.get(incoming.socket)

@@ -29,8 +29,8 @@ export type Route = {
   readonly always?: true
   /** Asking for it uses something up: whoever only looks whether it is there, by a HEAD, is refused. */
   readonly usesUp?: true
-  /** Is it of somebody who may send so much? Asked when only its head has come. The body of nobody else is read: `answer` is given none, and says why. */
-  admits?(request: Request): Promise<boolean>
+  /** By whose name may so much be sent? Asked when only its head has come. The body of nobody else (undefined) is read: `answer` is given none, and says why. */
+  admits?(request: Request): Promise<string | undefined>
   /** What it takes before its caller is known: as much as so many others, which share the turns of their network. */
   readonly cost?: number
   readonly answer: RequestFunction
@@ -41,7 +41,7 @@ export type Destination = {
   readonly name: string
   readonly route?: Route
   /** Asked where it is there, before the body is read. */
-  admits?(request: Request): Promise<boolean>
+  admits?(request: Request): Promise<string | undefined>
   answer(request: Request): HttpAnswer | Promise<HttpAnswer>
 }
 export type Router = (method: string, path: string) => Destination
@@ -85,7 +85,7 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
       const { admits } = route
       return {
         ...{ name, route },
-        ...(admits && { admits: request => isAdmitted(underWay, admits, request) }),
+        ...(admits && { admits: request => admittedAs(underWay, admits, request) }),
         answer: request => answerOf(parts, underWay, route, request, found.named),
       }
     }
@@ -118,12 +118,16 @@ function answerOf(
 }
 
 /** While it is looked at it counts as one that is under way. What fails here fails again where it is answered. */
-async function isAdmitted(underWay: UnderWay, admits: NonNullable<Route['admits']>, request: Request): Promise<boolean> {
+async function admittedAs(
+  underWay: UnderWay,
+  admits: NonNullable<Route['admits']>,
+  request: Request,
+): Promise<string | undefined> {
   const asked: Request = { ...request, whenAnswered: [] }
   try {
-    return isWithinNetwork(underWay, asked) && (await askedBy(request.networks.at(-1)!, () => admits(asked)))
+    return isWithinNetwork(underWay, asked) ? await askedBy(request.networks.at(-1)!, () => admits(asked)) : undefined
   } catch {
-    return false
+    return undefined
   } finally {
     for (const done of asked.whenAnswered) done()
   }

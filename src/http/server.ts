@@ -143,9 +143,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         0,
         () =>
           void admits(request)
-            .then(isAdmitted => {
-              if (!isAdmitted) return cut('unadmitted')
-              connections.knows(incoming)
+            .then(name => {
+              if (name === undefined) return cut('unadmitted')
+              connections.knows(incoming, name)
               read()
             })
             .catch(error => {

@@ -3,10 +3,12 @@
 import type { Mutant } from '../plant.ts'
 
 export const pagesMutants: readonly Mutant[] = [
+  { name: 'office: the door leads where several slashes lead', file: 'src/pages/office/route.ts', tests: ['developerPages'],
+    find: ".pathname.replace(/\\/{2,}/g, '/'))", instead: '.pathname)' },
   { name: 'office: who finds no turn is told of a database', file: 'src/pages/office/route.ts', tests: ['officeEntities'],
     find: 'if (error instanceof NotBegun) {', instead: 'if (error === route) {' },
   { name: 'office: files of whoever is signed in are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
-    find: 'return signedIn !== undefined && isAllowed(signedIn)', instead: 'return signedIn !== undefined' },
+    find: 'return signedIn && isAllowed(signedIn) ?', instead: 'return signedIn ?' },
   { name: 'office: files that pages of others send are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],
     find: "session === '' || !isOurPage(parts, request) ||", instead: "session === '' ||" },
   { name: 'office: sessions of strangers are looked up without a limit', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],

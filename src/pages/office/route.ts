@@ -78,11 +78,11 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
   const inTurn = turnsOfPeople(parts.clock)
   const isAllowed = (signedIn: SignedIn) => signedIn.may(route.action) && (!route.whole || signedIn.isWhole)
   /** Files are large: those of strangers are not read. */
-  const admits = async (request: Request): Promise<boolean> => {
+  const admits = async (request: Request): Promise<string | undefined> => {
     const session = sessionOf(parts, request)
-    if (session === '' || !isOurPage(parts, request) || !mayBegin(parts, request, `session ${session}`)) return false
+    if (session === '' || !isOurPage(parts, request) || !mayBegin(parts, request, `session ${session}`)) return undefined
     const signedIn = await signedInOf(parts, request, false)
-    return signedIn !== undefined && isAllowed(signedIn)
+    return signedIn && isAllowed(signedIn) ? personOf(signedIn) : undefined
   }
   return placed(parts, { ...route, ...(route.takesFiles && { admits }) }, async (request, named, read) => {
     const words = frameWords(request.language)
@@ -289,7 +289,7 @@ export const ownPath = (to: string | null): string =>
   to !== null &&
   new URLSearchParams({ to }).toString().length <= 2000 &&
   /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) &&
-  isPageOfOffice(new URL(to, 'http://office').pathname)
+  isPageOfOffice(new URL(to, 'http://office').pathname.replace(/\/{2,}/g, '/')) // as a server reads it
     ? to
     : '/office'
 
