@@ -467,6 +467,16 @@ describe('live mode refuses by name', () => {
           'db/t?sslmode=verify-full',
         ])
           assert.equal(refusal({ [place]: `postgres://${url}` }), '', url)
+        const common = mkdtempSync(join(tmpdir(), 'tollgate-sockets-'))
+        const socket = new RegExp(`^MODE=live: ${place} reaches a socket in ${common}, where everybody may put one`, 'm')
+        for (const [mode, sentence] of [
+          [0o1777, socket],
+          [0o2775, /^$/],
+        ] as const) {
+          chmodSync(common, mode)
+          for (const url of [`/t?host=${common}`, `${encodeURIComponent(common)}/t`])
+            assert.match(refusal({ [place]: `postgres://${url}` }), sentence, url)
+        }
         for (const said of ['sslmode=disable', 'sslmode=no-verify', 'ssl=false'])
           assert.equal(refusal({ [place]: `postgres://db/t?${said}` }), '', said)
       })

@@ -47,6 +47,9 @@ export function othersMayRead(path: string): boolean {
   return stat !== undefined && (stat.mode & (isHandedOver(stat) ? 0o037 : 0o077)) !== 0
 }
 
+/** Also where the sticky bit is set. False for what is not there. */
+export const everybodyMayPut = (folder: string): boolean => ((statOf(folder)?.mode ?? 0) & 0o002) !== 0
+
 /**
  * Root's, to be read by a group that we are in, or by us alone through an access list, whose mask then stands where the group's rights do: so Kubernetes and
  * systemd hand over secrets.

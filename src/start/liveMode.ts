@@ -2,8 +2,8 @@
 
 import { existsSync } from 'node:fs'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
-import { fileParameters, parametersOf, serverWithoutTls } from '../platform/database/servers.ts'
-import { othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
+import { fileParameters, parametersOf, serverWithoutTls, socketFoldersOf } from '../platform/database/servers.ts'
+import { everybodyMayPut, othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
 import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
 
@@ -105,6 +105,15 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
         `MODE=live: ${place} reaches ${host} without TLS: add ?sslmode=verify-full, or ?sslmode=disable where only your own machines hear it.`,
       )
     }),
+  ({ setting }) =>
+    databases.flatMap(place =>
+      socketFoldersOf(setting(place) ?? '')
+        .filter(everybodyMayPut)
+        .map(
+          folder =>
+            `MODE=live: ${place} reaches a socket in ${folder}, where everybody may put one, and would be told the password: have the server make it in a folder of its own (unix_socket_directories).`,
+        ),
+    ),
   ({ partners }) =>
     partners
       .filter(([, url]) => url.startsWith('http:'))

@@ -423,6 +423,8 @@ export const startMutants: readonly Mutant[] = [
     find: 'if of_office sends_body !is_small', instead: 'if of_office sends_body' },
   { name: 'cells: shoppers may send what no gateway takes', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'if !of_office { req.body_size', instead: 'if of_merchants { req.body_size' },
+  { name: 'live: a socket in a folder of everybody is believed', file: 'src/start/liveMode.ts', tests: ['liveMode'],
+    find: '.filter(everybodyMayPut)', instead: '.filter(folder => folder === setting(place))' },
   { name: 'cells: browsers take all places of a gateway', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: ' maxconn ${most}`', instead: '`' },
   { name: 'cells: where requests wait a crowd goes first', file: 'src/start/proxy.ts', tests: ['cellsProxy'],

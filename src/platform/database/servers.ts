@@ -54,6 +54,10 @@ export function serverWithoutTls(url: string): string | undefined {
   return clientsFor(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127(\.\d+){3}$|\[?::1\]?$)/.test(host))?.host
 }
 
+/** The folders of the address in which servers listen on a unix socket: whoever may put another there is told the password. */
+export const socketFoldersOf = (url: string): string[] =>
+  addressRefusal(url) === undefined ? clientsFor(url).flatMap(({ host }) => (host.startsWith('/') ? [host] : [])) : []
+
 export const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
 const [text, whole, word] = [/^/, /^\d+$/, /^[\w-]+$/]
 /** What may stand behind each: what is meant for another one, behind a ; for example, would be a part of the one before. */
