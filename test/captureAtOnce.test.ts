@@ -46,10 +46,14 @@ const seed = {
 let gateway: TestGateway
 let host: Awaited<ReturnType<typeof testHost>>
 let isDeaf = false
+let isDeafToTakingBack = false
 let captures: 'otherAmount' | 'otherCurrency' | undefined
 before(async () => {
   host = await testHost({
-    faults: ({ type }) => (type.slice(1, 3) === '22' ? (isDeaf ? 'requestLost' : captures) : undefined),
+    faults({ type }) {
+      if (type.slice(1, 3) === '42') return isDeafToTakingBack ? 'requestLost' : undefined
+      return type.slice(1, 3) === '22' ? (isDeaf ? 'requestLost' : captures) : undefined
+    },
   })
   const { path } = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 3, recoverAfterSeconds: 70 })
   gateway = await testGateway({ seed: seed as never, environment: { ACQUIRERS_FILE: path } })
@@ -385,6 +389,31 @@ it('one whose reversal can be sent to nobody gives its hold back when somebody i
   const { rows } = await gateway.pool.query('select from operator_cases where subject = $1', [root])
   assert.equal(rows.length, 0, 'nobody has to do anything')
 })
+
+for (const paymentType of ['PA.CP', 'PA'])
+  it(`a capture of a ${paymentType} that is taken back is waited for before anything else of its hold`, async () => {
+    const before = host.ledger.totals().get('978')
+    const order = { paymentType, testMode: 'EXTERNAL', amount: '95.00', 'card.number': '4200000000000000' }
+    const refer = (fields: Fields) => gateway.post(`/v1/payments/${root}`, { entityId, ...fields }, header)
+    const capture = { paymentType: 'CP', amount: '95.00', currency: 'EUR' }
+    captures = 'otherAmount'
+    isDeafToTakingBack = true
+    let { body } = await send(order)
+    const root = paymentType === 'PA' ? body.id : body.referencedId
+    if (paymentType === 'PA') body = (await refer(capture)).body
+    captures = undefined
+    assert.equal(body.result.code, '100.550.701')
+    for (const fields of [{ paymentType: 'RV' }, { paymentType: 'RV', amount: '10.00', currency: 'EUR' }, capture])
+      assert.equal((await refer(fields)).body.result.code, '700.400.570')
+    isDeafToTakingBack = false
+    const isReversed = async () => (await codes(root)).includes('RV true')
+    await eventually(async () => {
+      await advance('70s')
+      if (paymentType === 'PA' && (await refer({ paymentType: 'RV' })).body.result.code === '700.400.570') return false
+      return isReversed()
+    }, 'the hold is given back')
+    assert.deepEqual(host.ledger.totals().get('978'), { ...before, held: before?.held ?? 0n, cleared: before?.cleared ?? 0n })
+  })
 
 for (const fault of ['otherAmount', 'otherCurrency'] as const)
   it(`one whose capture comes back otherwise (${fault}) holds nothing in the end: the capture is taken back before the hold`, async () => {

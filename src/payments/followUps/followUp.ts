@@ -94,7 +94,9 @@ async function write(
   const lock = (db: Connection) => Promise.all([holdChain(db, merchantId, rootId), openCard(db, parts.keys, merchantId, rootId)])
   const written = await parts.database.inChain(merchantId, rootId, lock, async (db, [payments, card]) => {
     if (payments.length === 0) return undefined // it was archived meanwhile
-    const chain = chainOf(payments, request, rootId)
+    const read = chainOf(payments, request, rootId)
+    const failed = read.followers.filter(one => one.type === 'CP' && one.answer?.approved === false && wasSent(one))
+    const chain = { ...read, takesBack: await owesReversal(db, merchantId, failed) }
     const { settings, id } = request.channel
     if (settings.ownChannelOnly && chain.reference.channelId !== id) return undefined // nor is there another merchant's
     const { payment, refused } = decide(parts, request, type, chain)
@@ -142,14 +144,16 @@ export async function captureAtOnce(
   const captured = await refer(parts, channel, authorized, { paymentType: 'CP', amount: amountText(amount), currency })
   if (isApproved(captured.outcome)) return said
   if (captured.outcome === 'pending') return pendingRecord(parts, authorized)
-  if (!(await owesReversal(parts, authorized.merchantId, [idIn(captured.body)])))
+  if (!(await owesReversal(parts.database.work, authorized.merchantId, [{ id: idIn(captured.body) }])))
     await refer(parts, channel, authorized, { paymentType: 'RV' })
   return captured
 }
 
 /** A capture of another amount is taken back first: taken back after the hold, it would put its amount into the hold again. */
-const owesReversal = async ({ database }: PaymentParts, merchantId: string, captures: readonly string[]): Promise<boolean> =>
-  (await dueAbout(database.work, merchantId, ['reverse'], captures)).length > 0
+async function owesReversal(db: Connection, merchantId: string, captures: readonly Pick<Payment, 'id'>[]): Promise<boolean> {
+  const ids = captures.map(({ id }) => id)
+  return ids.length > 0 && (await dueAbout(db, merchantId, ['reverse'], ids)).length > 0
+}
 
 const idIn = (body: string): string => (JSON.parse(body) as { readonly id: string }).id
 
@@ -176,8 +180,7 @@ export async function completeCapture(
     return isApproved(outcome) ? 'over' : 'again'
   }
   if (reversalOpen(authorized, chain) === 0) return 'over'
-  const failed = chain.filter(isCompleting).map(({ id }) => id)
-  if (await owesReversal(parts, authorized.merchantId, failed)) return 'again'
+  if (await owesReversal(parts.database.work, authorized.merchantId, chain.filter(isCompleting))) return 'again'
   const { outcome, body } = await refer(parts, channel, authorized, { paymentType: 'RV' })
   if (isApproved(outcome)) return 'over'
   if (outcome === 'pending') return 'again'

@@ -24,7 +24,13 @@ export type FollowUp = {
 }
 
 /** The referenced payment, the first of its chain, and all that refer to it. */
-export type Chain = { readonly reference: PaymentState; readonly root: PaymentState; readonly followers: readonly PaymentState[] }
+export type Chain = {
+  readonly reference: PaymentState
+  readonly root: PaymentState
+  readonly followers: readonly PaymentState[]
+  /** A capture that failed stands at the other side, and is taken back: until then nobody knows what is held. */
+  readonly takesBack?: boolean
+}
 
 /** What the connector of the payment can do. */
 export type Abilities = { readonly offered: boolean; readonly partialReversal: boolean }
@@ -50,7 +56,7 @@ export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): 
   const { reference, followers } = chain
   if (isFull(followers)) return 'chainFull'
   if (reference.channelId !== request.channelId) return 'channelDiffers'
-  if (!reference.answer || (!request.completes && awaitsCapture(request, chain))) return 'referencePending'
+  if (!reference.answer || chain.takesBack || (!request.completes && awaitsCapture(request, chain))) return 'referencePending'
   if (!isApproved(results[reference.answer.result].outcome)) return rejected[request.type]
   const wrong = byType[request.type](request, chain)
   if (wrong) return wrong
