@@ -161,15 +161,15 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 /** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
 const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
 /**
- * The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. Of 4096 places more than a
- * hundred networks of strangers are needed for the last one, however they come. A merchant's servers may come many at once; and no merchant takes all either.
+ * The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. Ninety networks of strangers
+ * do not come to seven eighths, however they come: what is left is for merchants' servers, which may come many at once. No merchant takes all of that either.
  */
 const tiers = [
-  [1 / 2, 1 / 8, 1 / 8],
-  [3 / 4, 1 / 64, 1 / 8],
-  [7 / 8, 1 / 256, 1 / 16],
-  [15 / 16, 1 / 1024, 1 / 64],
-  [31 / 32, 1 / 2048, 1 / 256],
+  [1 / 2, 1 / 128, 1 / 8],
+  [3 / 4, 1 / 512, 1 / 8],
+  [7 / 8, 1 / 2048, 1 / 32],
+  [15 / 16, 1 / 2048, 1 / 128],
+  [31 / 32, 1 / 4096, 1 / 1024],
 ] as const satisfies readonly (readonly [taken: number, ofStrangers: number, ofMerchants: number])[]
 const networkLimits = (connections: number, perNetwork: number): string => {
   const isStranger = '!{ sc0_get_gpt0(Connections) gt 0 }'
