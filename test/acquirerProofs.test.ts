@@ -475,4 +475,31 @@ describe('a reversal that is answered with another amount or currency', () => {
         assert.deepEqual(host.totals(), { held: 0, cleared: part ? 6200 : 0 })
         await booksAgree()
       })
+
+  async function unproven() {
+    const { body } = await pay()
+    host.tell = message => (message.type.startsWith('04') ? { code: '00', more: [[4, '000000009201']] } : '00')
+    const reversed = await gateway.refer(body.id, { paymentType: 'RV' })
+    assert.equal(reversed.body.result.code, pending)
+    const { message } = host.received.find(({ type }) => type.startsWith('04'))!
+    return { paid: body.id, reversal: reversed.body.id, answerRightly: () => host.answer(message, { code: '00', books: false }) }
+  }
+
+  it('and is answered rightly afterwards is one, and nobody’s case any more', async () => {
+    const { reversal, answerRightly } = await unproven()
+    answerRightly()
+    await later(async () => (await codeOf(reversal)) === success, 'it is answered')
+    await later(async () => (await openCases(reversal)).length === 0, 'its case is closed')
+  })
+
+  it('and is answered rightly when somebody has said that it was not carried out is a case: nothing takes it back', async () => {
+    const { reversal, answerRightly } = await unproven()
+    await close(reversal, 'they know of none', 'notCarriedOut')
+    await later(async () => (await codeOf(reversal)) === '900.100.200', 'it is decided')
+    const before = host.types().length
+    answerRightly()
+    await later(async () => (await openCases(reversal)).includes('answersContradict'), 'somebody has to look again')
+    await atRest(reversal)
+    assert.equal(host.types().length, before)
+  })
 })

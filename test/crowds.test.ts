@@ -645,11 +645,12 @@ describe('connections', () => {
     const { connections, socketFrom, begin } = makeWatch()
     const share = unfinishedBytesMost / knownMost
     let name = ''
+    const known: boolean[] = []
     const keep = (address: string, bytes: number, isKnown = false) => {
       const socket = socketFrom(address)
       const incoming = begin(socket)
       connections.keeps(incoming, 1000)
-      if (isKnown) connections.knows(incoming, name)
+      if (isKnown) known.push(connections.knows(incoming, name))
       connections.keeps(incoming, bytes)
       return { socket, incoming }
     }
@@ -657,7 +658,7 @@ describe('connections', () => {
       name = `${at % (knownMost / knownOfOneMost)}`
       return keep('192.0.2.7', share, true)
     })
-    name = 'another'
+    name = 'alone'
     const strangers = Array.from({ length: knownMost - 1 }, (_, at) => keep(`198.51.100.${at}`, share))
     const oneMore = keep('192.0.2.7', share - 20_000, true)
     const closed = () => [...ofKnown, oneMore, ...strangers].filter(({ socket }) => socket.closed).length
@@ -665,6 +666,7 @@ describe('connections', () => {
     keep('203.0.113.1', 30_000)
     assert.equal(closed(), 1, 'the one more is counted among strangers')
     assert.ok(ofKnown.every(({ socket }) => !socket.closed))
+    name = 'another'
     ofKnown[0]!.socket.destroy()
     connections.begins(ofKnown[1]!.incoming)
     connections.cuts(ofKnown[2]!.incoming)
@@ -674,6 +676,7 @@ describe('connections', () => {
     const before = closed()
     strangers.push(keep('192.0.2.7', 2 * share, true))
     assert.ok(closed() > before, 'of one there are no more than four')
+    assert.deepEqual(known, [...known.slice(0, -1).map(() => true), false])
     name = 'one more'
     ofKnown.push(keep('192.0.2.7', 2 * share, true), keep('192.0.2.7', 2 * share, true))
     strangers.push(keep('192.0.2.7', 2 * share, true))
@@ -1002,6 +1005,37 @@ it('a connection ends when all is answered that was asked before the end, a body
   assert.equal(isClosedAfter(3), false)
   connections.closeSoon(socket)
   assert.deepEqual([isClosedAfter(1), isClosedAfter(2)], [false, true])
+  connections.stop()
+})
+
+it('what a proxy was answered last is taken in a moment: for a caller it is waited longer', () => {
+  const looks: (() => void)[] = []
+  const every: Clock['every'] = (_, act) => {
+    looks.push(act)
+    return never
+  }
+  let now = 0
+  const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1', { ...systemClock, elapsed: () => now, every })
+  const sockets = [socketFrom('10.0.0.1'), socketFrom('192.0.2.7')]
+  for (const socket of sockets) {
+    const outgoing = someAnswer()
+    const incoming = { socket, complete: false, rawHeaders: [] as string[] } as IncomingMessage
+    Object.assign(socket, { end() {} })
+    connections.asked(incoming, outgoing, '192.0.2.7')
+    connections.cuts(incoming)
+    outgoing.emit('close')
+  }
+  const closedAt = (seconds: number) => {
+    now = seconds * 1000 + 1
+    for (const look of looks) look()
+    return sockets.map(({ closed }) => closed)
+  }
+  assert.deepEqual([0.9, 1, 4.9, 5].map(closedAt), [
+    [false, false],
+    [true, false],
+    [true, false],
+    [true, true],
+  ])
   connections.stop()
 })
 

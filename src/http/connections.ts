@@ -25,8 +25,9 @@ export const pipelinedMost = 2048
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
-/** Requests of those whom we know, and of one of them, whose bytes are not among these; those of one more are. */
+/** Requests of those whom we know whose bytes are not among these; those of one more are. */
 export const knownMost = 16
+/** Requests of one of those whom we know whose bodies come at the same time. */
 export const knownOfOneMost = 4
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
@@ -67,8 +68,8 @@ export type Connections = {
   takes(socket: Socket, bytes: number, caller: string): boolean
   /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
-  /** It is of somebody whom we know, by `name`: strangers, however much they send, cost him nothing of what he sends. */
-  knows(incoming: IncomingMessage, name: string): void
+  /** It is of somebody whom we know, by `name`: strangers, however much they send, cost him nothing of what he sends. False = he sends too many at once. */
+  knows(incoming: IncomingMessage, name: string): boolean
   /** The rest of its body is not looked at: what came goes, and the answer is the last of the connection. */
   cuts(incoming: IncomingMessage): void
   /** Its body has come whole, and is kept until it begins. */
@@ -103,8 +104,9 @@ const textBytes = 48
 
 /** So long a merchant's server counts as such after its last answer. */
 const keptSeconds = 10
-/** So long a caller may take in what was said last. */
+/** So long a caller may take in what was said last; a proxy has it at once, and keeps a place for it. */
 const lingerSeconds = 5
+const proxyLingerSeconds = 1
 
 /** `isShared`: may many callers come from this address? Then a connection that is closed without an answer speaks against us there, and nobody else is sent to
  * us for a while: `refuse` says that there was too much, and closes it. */
@@ -126,7 +128,7 @@ export function watchConnections(
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
-  const known = new Map<IncomingMessage, string>()
+  const known = new Map<IncomingMessage, { readonly name: string; readonly isSpared: boolean }>()
 
   const second = clock.every(1000, () => {
     smallPieces.clear()
@@ -138,6 +140,7 @@ export function watchConnections(
       if (!unsecured.has(one.socket) && now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
       if (now - one.idleSince >= keptSeconds * 1000) keepsFor(one, false)
     }
+    for (const [socket, { endsBefore }] of connections) if (endsBefore !== undefined && now > endsBefore) socket.destroy()
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -145,8 +148,7 @@ export function watchConnections(
       one.stuckSince = socket.writableLength === 0 ? undefined : (one.stuckSince ?? now)
       const isStuck = one.stuckSince !== undefined && now - one.stuckSince > answerSeconds * 1000
       const isIdle = one.unfinished.size === 0 && now - one.idleSince > idleSeconds * 1000
-      const isOver = one.endsBefore !== undefined && now > one.endsBefore
-      if (isStuck || isIdle || isOver) socket.destroy()
+      if (isStuck || isIdle) socket.destroy()
     }
   })
 
@@ -324,7 +326,7 @@ export function watchConnections(
   function keeps(incoming: IncomingMessage, bytes: number): void {
     const one = connections.get(incoming.socket)
     const asked = one?.unfinished.get(incoming)
-    if (!one || !asked || known.has(incoming)) return
+    if (!one || !asked || known.get(incoming)?.isSpared) return
     hold(one, asked, 'kept', bytes)
     if (networks.sum('kept') > unfinishedBytesMost) dropHeld(room.mostHeld('kept'))
   }
@@ -348,6 +350,8 @@ export function watchConnections(
     if (networks.sum('untaken') > untakenBytesMost) dropHeld(room.mostHeld('untaken'))
   }
 
+  const lingerOf = (one: OpenConnection): number => (isOfProxy(one) ? proxyLingerSeconds : lingerSeconds)
+
   function endsIn(one: OpenConnection, seconds: number): void {
     one.endsBefore = clock.elapsed() + seconds * 1000
   }
@@ -358,7 +362,7 @@ export function watchConnections(
     socket.destroySoon = () => socket.end()
     const one = connections.get(socket)
     if (!one) socket.destroy()
-    else if (one.endsBefore === undefined) endsIn(one, isOwed(one) ? answerSeconds : lingerSeconds)
+    else if (one.endsBefore === undefined) endsIn(one, isOwed(one) ? answerSeconds : lingerOf(one))
   }
 
   return {
@@ -410,7 +414,7 @@ export function watchConnections(
         waitsAnew(one)
         if (one.endsBefore === undefined || isOwed(one)) return
         one.socket.end()
-        endsIn(one, lingerSeconds)
+        endsIn(one, lingerOf(one))
       })
       keeps(incoming, headBytes(incoming))
       return true
@@ -433,10 +437,13 @@ export function watchConnections(
     knows(incoming, name) {
       const one = connections.get(incoming.socket)
       const asked = one?.unfinished.get(incoming)
-      const ofOne = [...known.values()].filter(other => other === name).length
-      if (!one || !asked || known.size >= knownMost || ofOne >= knownOfOneMost) return
-      letsGo(incoming, one, asked)
-      known.set(incoming, name)
+      const others = [...known.values()]
+      if (others.filter(other => other.name === name).length >= knownOfOneMost) return false
+      if (!one || !asked) return true
+      const isSpared = others.filter(other => other.isSpared).length < knownMost
+      if (isSpared) hold(one, asked, 'kept', -asked.kept)
+      known.set(incoming, { name, isSpared })
+      return true
     },
     cuts(incoming) {
       const one = connections.get(incoming.socket)

@@ -145,7 +145,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
           void admits(request)
             .then(name => {
               if (name === undefined) return cut('unadmitted')
-              connections.knows(incoming, name)
+              if (!connections.knows(incoming, name)) return cut([429, 'tooManyAtOnce'])
               read()
             })
             .catch(error => {

@@ -12,6 +12,7 @@ import type { Channel } from '../merchants/directory.ts'
 import { shopOf } from '../merchants/shop.ts'
 import type { Timer } from '../platform/clock.ts'
 import { type CaseKind, openCase } from './cases/cases.ts'
+import { closeSettled } from './cases/store.ts'
 import { books, rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
@@ -218,7 +219,10 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
   const goesBack = moved && !theirs!.approved && theirs!.result !== ours.result
   if (theirs!.approved && !ours.approved && ours.kept.stan !== undefined)
     await openPaymentCase(parts, payment, 'answersContradict', `a later answer says ${ours.result}`)
-  if (goesBack && (await addLateApproval(db, merchantId, id, ours.kept, parts.clock.real())))
+  // What a reversal has given back is not to be had again.
+  if (goesBack && payment.type === 'RV')
+    await openPaymentCase(parts, payment, 'answersContradict', 'a later answer says that it was reversed')
+  else if (goesBack && (await addLateApproval(db, merchantId, id, ours.kept, parts.clock.real())))
     parts.log.warn({ paymentId: id, result: theirs!.result }, 'an approval came too late and is reversed')
   return { outcome: results[theirs!.result].outcome, body: theirs!.body }
 }
@@ -292,6 +296,8 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
     `a reply for ${amountText(payment.amount)} ${payment.currency} came late or twice`,
   )
   await settle(parts, { payment, rootType: rootTypeOf(root) }, reply, updates)
+  const unproven = { merchantId, kind: 'answerUnproven', subject: paymentId }
+  await closeSettled(parts.database.work, unproven, parts.clock.real(), 'gateway', 'it was answered')
 }
 
 /** Whoever has a payment has its channel: entities are never taken away. */

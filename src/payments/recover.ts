@@ -126,9 +126,17 @@ export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
   const end = await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
-  if (end === 'again') return { again: parts.clock.real() + backOff(item.attempts) }
-  if (end !== 'over')
-    await openPaymentCase(parts, authorized, 'reversalOpen', `the capture failed, and so did the reversal: ${end.held}`)
+  const again = { again: parts.clock.real() + backOff(item.attempts) }
+  if (end === 'again') return again
+  if (end === 'over') {
+    const open = { merchantId: item.merchantId, kind: 'reversalOpen', subject: item.subjectId }
+    await closeSettled(parts.database.work, open, parts.clock.real(), 'gateway', 'it is captured, or given back')
+    return 'done'
+  }
+  const { held, isUnsent } = end
+  if (!isUnsent || isForSomebody(item.attempts, true))
+    await openPaymentCase(parts, authorized, 'reversalOpen', `the capture failed, and so did the reversal: ${held}`)
+  if (isUnsent) return again
   return 'done'
 }
 

@@ -159,14 +159,14 @@ const idIn = (body: string): string => (JSON.parse(body) as { readonly id: strin
 
 /**
  * Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal of all that is still held. → `again` while nobody knows what became of either, or
- * somebody else's reversal is in the way; `held`, with what was said, where the hold is not given back.
+ * somebody else's reversal is in the way; `held`, with what was said, where the hold is not given back: `isUnsent` as long as there is nobody to ask.
  */
 export async function completeCapture(
   parts: PaymentParts,
   channel: Channel,
   authorized: PaymentState,
   chain: readonly PaymentState[],
-): Promise<'over' | 'again' | { readonly held: ResultName }> {
+): Promise<'over' | 'again' | { readonly held: ResultName; readonly isUnsent: boolean }> {
   const captures = done(chain, 'CP')
   if (captures.length > 0) return captures.some(({ answer }) => answer) ? 'over' : 'again'
   if (!authorized.answer?.approved) return 'over'
@@ -186,7 +186,7 @@ export async function completeCapture(
   if (outcome === 'pending') return 'again'
   const refused = await findPayment(parts.database.work, authorized.merchantId, idIn(body))
   const { result } = (refused && wasSent(refused) && refused.answer) || {}
-  return result === undefined || unsent.has(result) ? 'again' : { held: result }
+  return result === undefined ? 'again' : { held: result, isUnsent: unsent.has(result) }
 }
 
 /** There was nobody to ask. */
