@@ -34,6 +34,8 @@ const headerBytesMost = 16 * 1024
 const pagesMost = connectionsMost / 4
 /** Of these, large bodies for the back office, which are not here as a whole when they go on: a place is taken until the last byte, also behind a refusal. */
 const uploadsMost = 64
+/** Of one network: who waits with one more would stand behind all of these. */
+const networkUploadsMost = 2
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
 const networkBodiesMost = 128
 
@@ -199,13 +201,15 @@ const merchantsMark = (): string => `
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
   http-request track-sc2 ${counted('Bodies')} if sends_body of_merchants !is_small
-  ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} }`
+  http-request track-sc2 ${counted('Uploads')} if sends_body of_office !is_small
+  ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} } or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} }`
 
 const networkTables = (connections: number): string =>
   [
     ['Connections', '1h store conn_cur,gpt0'],
     ['Requests', '10s store conn_cur'],
     ['Bodies', '10s store conn_cur'],
+    ['Uploads', '10s store conn_cur'],
   ]
     .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire ${kept}\n`)
     .join('')

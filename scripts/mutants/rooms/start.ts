@@ -425,6 +425,8 @@ export const startMutants: readonly Mutant[] = [
     find: 'if !of_office { req.body_size', instead: 'if of_merchants { req.body_size' },
   { name: 'live: a socket in a folder of everybody is believed', file: 'src/start/liveMode.ts', tests: ['liveMode'],
     find: '.filter(everybodyMayPut)', instead: '.filter(folder => folder === setting(place))' },
+  { name: 'cells: one network has all places of large bodies', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: ' or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} }', instead: '' },
   { name: 'cells: browsers take all places of a gateway', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: ' maxconn ${most}`', instead: '`' },
   { name: 'cells: where requests wait a crowd goes first', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
