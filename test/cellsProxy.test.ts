@@ -307,7 +307,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.doesNotMatch(proxyConfiguration(given, { bind: ':80', perNetwork: 0 }), /fe_conn/)
   })
 
-  it('has an eighth left where ninety networks of strangers have all that they may, in whatever order they come, and a place beside twenty of a merchant and theirs', () => {
+  it('has an eighth left where ninety networks of strangers have all that they may, in whatever order they come, and forty places beside fifty-two and twelve of a merchant', () => {
     const configuration = proxyConfiguration(given, { bind: ':80' })
     const most = Number(/maxconn (\d+)/.exec(configuration)![1])
     const limits = [
@@ -330,11 +330,13 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       return taken
     }
     const of = <Kind>(count: number, kind: Kind) => Array.from({ length: count }, () => kind)
-    const [strangers, merchants] = [of(90, 'stranger' as const), of(20, 'merchant' as const)]
+    const [strangers, merchants] = [of(90, 'stranger' as const), of(12, 'merchant' as const)]
     assert.ok(takenBy(strangers) <= (most * 7) / 8, `${takenBy(strangers)} by strangers`)
     assert.ok(takenBy(of(64, 'stranger' as const)) < most - 700, `${takenBy(of(64, 'stranger' as const))} by 64 of them`)
-    for (const together of [merchants, [...strangers.slice(34), ...merchants], [...merchants, ...strangers.slice(34)]])
-      assert.ok(takenBy(together) < most, `${takenBy(together)} by both`)
+    const together = [merchants, [...strangers.slice(0, 52), ...merchants], [...merchants, ...strangers.slice(0, 52)]]
+    for (let at = 2; at <= 52; at += 2) together.push([...strangers.slice(0, at), ...merchants, ...strangers.slice(0, 52 - at)])
+    for (const crowd of together) assert.ok(takenBy(crowd) <= most - 40, `${takenBy(crowd)} by both`)
+    for (const { own } of limits) assert.ok(own >= 4, 'a browser has more than one connection')
   })
 
   // The proxy answers it by itself.
@@ -444,7 +446,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     for (let net = 111, lacks = 280 - (await taken()); lacks > 0; net++, lacks--) await come(net, 1)
     const [stranger, merchant] = [await left(come(201, 12)), await left(come(200, 24))]
     assert.equal(stranger, 1)
-    assert.ok(merchant >= 9 && merchant <= 20, `${merchant} of a merchant`)
+    assert.ok(merchant >= 4 && merchant <= 15, `${merchant} of a merchant`)
     closeAll(crowd)
   })
 

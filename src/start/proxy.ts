@@ -164,14 +164,15 @@ ${perNetwork === 0 ? '' : networkTables(connections)}`
 const counted = (of: string): string => `src,ipmask(32,48) table ${of}`
 /**
  * The fuller it is the fewer one network may have: nobody who waits is sent away for a newcomer, so a few networks could keep all places. Ninety networks of strangers
- * do not come to seven eighths, however they come: what is left is for merchants' servers, which may come many at once. No merchant takes all of that either.
+ * do not come to seven eighths, however they come: what is left is for merchants' servers, which may come many at once. No merchant takes all of that either, and each network
+ * has the four that a browser needs for a form inside of a shop's page.
  */
 const tiers = [
-  [1 / 2, 1 / 128, 1 / 8],
-  [3 / 4, 1 / 512, 1 / 8],
-  [7 / 8, 1 / 2048, 1 / 32],
-  [15 / 16, 1 / 2048, 1 / 128],
-  [31 / 32, 1 / 4096, 1 / 1024],
+  [1 / 2, 1 / 128, 1 / 16],
+  [3 / 4, 1 / 512, 1 / 32],
+  [7 / 8, 1 / 1024, 1 / 64],
+  [15 / 16, 1 / 1024, 1 / 128],
+  [31 / 32, 1 / 1024, 1 / 512],
 ] as const satisfies readonly (readonly [taken: number, ofStrangers: number, ofMerchants: number])[]
 const networkLimits = (connections: number, perNetwork: number): string => {
   const isStranger = '!{ sc0_get_gpt0(Connections) gt 0 }'
