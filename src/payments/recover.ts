@@ -136,9 +136,11 @@ export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const { held, isUnsent } = end
   if (!isUnsent || isForSomebody(item.attempts, true))
     await openPaymentCase(parts, authorized, 'reversalOpen', `the capture failed, and so did the reversal: ${held}`)
-  if (isUnsent) return again
-  return 'done'
+  // Each attempt is a payment of its own: what a bank declines so often it will go on declining.
+  return isUnsent || item.attempts < declinesMost ? again : 'done'
 }
+
+const declinesMost = 12
 
 /** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */
 export const release: DueHandler<PaymentParts> = async (parts, item) => {

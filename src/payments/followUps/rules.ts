@@ -54,7 +54,7 @@ export const takesNoRefusals = (followers: Chain['followers']): boolean => isFul
 
 export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): ResultName | undefined {
   const { reference, followers } = chain
-  if (isFull(followers)) return 'chainFull'
+  if (isFull(followers) && !request.completes) return 'chainFull'
   if (reference.channelId !== request.channelId) return 'channelDiffers'
   if (!reference.answer || chain.takesBack || (!request.completes && awaitsCapture(request, chain))) return 'referencePending'
   if (!isApproved(results[reference.answer.result].outcome)) return rejected[request.type]
