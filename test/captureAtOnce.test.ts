@@ -2,11 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { thisProcess } from '../src/audit/entry.ts'
+import { closeCase } from '../src/payments/cases/cases.ts'
 import { completeCapture } from '../src/payments/followUps/followUp.ts'
 import { forbids } from '../src/payments/followUps/rules.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentState } from '../src/payments/payment.ts'
-import { eventually, type Fields, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { eventually, type Fields, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -387,6 +390,17 @@ describe('one whose capture is declined', () => {
       }, 'nobody asks again and again')
       assert.ok(asked < 18, `${asked}`)
       assert.equal(await isCase(), true)
+      if (!torn) return
+      // As it is while it is asked for: whoever closes the case says that nobody asks any more.
+      const due = `select 1 from due_work where kind = 'capture' and subject_id = $1`
+      await gateway.pool.query(
+        `insert into due_work (kind, merchant_id, subject_id, due_at, details) values ('capture', $1, $2, '2099-01-01', '{}')`,
+        [merchantId, root],
+      )
+      const found = await gateway.pool.query(`select id from operator_cases where subject = $1 and closed_at is null`, [root])
+      const by = { keys: testKeys, clock: systemClock, random: systemRandom, by: thisProcess('commandLine') }
+      await closeCase({ ...by, database: { work: gateway.pool } }, found.rows[0].id, 'ann', 'the shop has it back')
+      assert.equal((await gateway.pool.query(due, [root])).rowCount, 0)
     })
 })
 

@@ -72,10 +72,11 @@ it('a wish for one that takes no writes is refused', () => {
 })
 
 it('sessions are named by the gateway alone', () => {
-  for (const query of ['application_name=x', 'sslmode=require&application%5Fname=gateway-one'])
-    assert.throws(() => readConfig({ DATABASE_URL: `postgres://a,b/x?${query}` }, '/nonexistent'), {
-      message: 'DATABASE_URL must not set application_name: the gateway names its sessions.',
-    })
+  for (const [query, sentence] of [
+    ['application_name=x', 'DATABASE_URL must not set application_name: the gateway names its sessions.'],
+    ['sslmode=require&application%5Fname=gateway-one', 'DATABASE_URL has the name of a parameter encoded: application_name.'],
+  ] as const)
+    assert.throws(() => readConfig({ DATABASE_URL: `postgres://a,b/x?${query}` }, '/nonexistent'), { message: sentence })
 })
 
 it('one that is down or takes no writes is passed over, and so is one that is silent', async () => {

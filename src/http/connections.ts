@@ -139,8 +139,8 @@ export function watchConnections(
       // A handshake may take longer, and has an end of its own.
       if (!unsecured.has(one.socket) && now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
       if (now - one.idleSince >= keptSeconds * 1000) keepsFor(one, false)
+      if (one.endsBefore !== undefined && now > one.endsBefore) one.socket.destroy()
     }
-    for (const [socket, { endsBefore }] of connections) if (endsBefore !== undefined && now > endsBefore) socket.destroy()
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()

@@ -229,6 +229,8 @@ export const paymentsMutants: readonly Mutant[] = [
     find: 'item.attempts < declinesMost', instead: 'item.attempts >= 0' },
   { name: 'capture at once: a full chain keeps its hold', file: 'src/payments/followUps/rules.ts', tests: ['captureAtOnce'],
     find: "if (isFull(followers) && !request.completes) return 'chainFull'", instead: "if (isFull(followers)) return 'chainFull'" },
+  { name: 'capture at once: a case that is closed is asked about again', file: 'src/payments/cases/cases.ts', tests: ['captureAtOnce'],
+    find: "['reverse', 'release', 'capture']", instead: "['reverse', 'release']" },
   { name: 'capture at once: a part that the shop reversed is the whole hold', file: 'src/payments/followUps/followUp.ts', tests: ['captureAtOnce'],
     find: "if (reversalOpen(authorized, chain) === 0) return 'over'", instead: "if (reversals.length > 0) return 'over'" },
   { name: 'capture at once: nobody looks whether the hold of a failed one went back', file: 'src/payments/followUps/followUp.ts', tests: ['captureAtOnce'],

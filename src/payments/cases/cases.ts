@@ -106,7 +106,8 @@ export async function closeCase(
     const { kind, subject, merchantId } = closed
     if (decides.has(kind) !== (decision !== undefined)) throw new DecisionMissing(kind)
     if (decision) await addDue(db, 'recover', merchantId, subject, now, { decision })
-    if (kind === 'reversalOpen') for (const attempt of ['reverse', 'release']) await cancelDue(db, attempt, merchantId, subject)
+    if (kind === 'reversalOpen')
+      for (const attempt of ['reverse', 'release', 'capture']) await cancelDue(db, attempt, merchantId, subject)
     const entityId = merchantId === nobody ? undefined : merchantId
     const details = { kind, about: subject, reason, ...(decision && { decision }) }
     await record(db, parts, [{ action: 'caseClosed', entityId, subject: id, details }])
