@@ -52,8 +52,13 @@ describe('a database that takes the place of another', () => {
     await started.stop()
     return statuses
   }
+  /** Backups are named by the second in which they begin. */
+  const makeBackup = async (...words: string[]) => {
+    await new Promise(resolve => setTimeout(resolve, 1000 - (Date.now() % 1000)))
+    return commandLine(environment, 'backup', ...words)
+  }
   const backup = async (...words: string[]) => {
-    const told = await commandLine(environment, 'backup', ...words)
+    const told = await makeBackup(...words)
     assert.equal(told.code, 0, told.out)
   }
   before(async () => {
@@ -84,7 +89,7 @@ describe('a database that takes the place of another', () => {
     const next = `${last.slice(0, 16)}${(Number.parseInt(last.slice(16, 24), 16) + 1).toString(16).toUpperCase().padStart(8, '0')}.gz`
     writeFileSync(join(archive, next), 'another')
     const before = bases()
-    const told = await commandLine(environment, 'backup', '--keep', '1')
+    const told = await makeBackup('--keep', '1')
     assert.equal(told.code, 1)
     assert.match(told.out, /leads to its own end and no further: .* does not take \w{24}\. .*No older backup was removed/)
     assert.deepEqual(
