@@ -83,12 +83,12 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
 const never: Timer = { cancel() {}, unref: () => never }
 const everybody = () => true
 
-/** Time that stands until it is told, and what happens each second in it. */
-function standingClock() {
+/** Time that stands until it is told, and what happens each second in it, or as often as `isMeant`. */
+function standingClock(isMeant = (milliseconds: number): boolean => milliseconds === 1000) {
   let elapsed = 0
   const each: (() => void)[] = []
   const every: Clock['every'] = (milliseconds, act) => {
-    if (milliseconds === 1000) each.push(act)
+    if (isMeant(milliseconds)) each.push(act)
     return never
   }
   return {
@@ -973,13 +973,9 @@ describe('a proxy whose caller has too much under way', () => {
 })
 
 it('a connection ends when all is answered that was asked before the end, a body that was cut among it, and is closed soon', () => {
-  const looks: (() => void)[] = []
-  const every: Clock['every'] = (_, act) => {
-    looks.push(act)
-    return never
-  }
+  const { clock, tick } = standingClock(everybody)
+  const { connections, socketFrom } = makeWatch(undefined, clock)
   let now = 0
-  const { connections, socketFrom } = makeWatch(undefined, { ...systemClock, elapsed: () => now, every })
   const socket = socketFrom('192.0.2.7')
   let ends = 0
   Object.assign(socket, { end: () => ends++ })
@@ -990,8 +986,8 @@ it('a connection ends when all is answered that was asked before the end, a body
     return { incoming, outgoing }
   }
   const isClosedAfter = (seconds: number) => {
-    now += seconds * 1000
-    for (const look of looks) look()
+    now += seconds
+    tick(now)
     return socket.closed
   }
   const [first, cut] = [asked(true), asked(false)]
@@ -1009,13 +1005,8 @@ it('a connection ends when all is answered that was asked before the end, a body
 })
 
 it('what a proxy was answered last is taken in a moment: for a caller it is waited longer', () => {
-  const looks: (() => void)[] = []
-  const every: Clock['every'] = (_, act) => {
-    looks.push(act)
-    return never
-  }
-  let now = 0
-  const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1', { ...systemClock, elapsed: () => now, every })
+  const { clock, tick } = standingClock(everybody)
+  const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1', clock)
   const sockets = [socketFrom('10.0.0.1'), socketFrom('192.0.2.7')]
   for (const socket of sockets) {
     const outgoing = someAnswer()
@@ -1026,8 +1017,7 @@ it('what a proxy was answered last is taken in a moment: for a caller it is wait
     outgoing.emit('close')
   }
   const closedAt = (seconds: number) => {
-    now = seconds * 1000 + 1
-    for (const look of looks) look()
+    tick(seconds + 0.001)
     return sockets.map(({ closed }) => closed)
   }
   assert.deepEqual([0.9, 1, 4.9, 5].map(closedAt), [

@@ -1,7 +1,11 @@
-// Whose request it is, as far as trusted proxies tell.
+// Whose request it is, as far as trusted proxies tell; and what they are told of that.
 
 import { type BlockList, isIP, isIPv6 } from 'node:net'
 import { plainAddress } from '../platform/network.ts'
+
+/** Whose servers call, beside the answer to whoever has shown a token: a proxy before us is told it by nobody but us. */
+export const callerHeader = 'X-Tollgate-Caller'
+export const ofMerchant = 'merchant'
 
 /** Proxies that stand one behind the other; of what a caller adds in front of them nothing is read. */
 const hopsMost = 32

@@ -102,6 +102,9 @@ function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
 }
 const textBytes = 48
 
+type Held = { readonly one: OpenConnection; readonly asked: HeldRequest }
+const gone = { one: undefined, asked: undefined } as const
+
 /** So long a merchant's server counts as such after its last answer. */
 const keptSeconds = 10
 /** So long a caller may take in what was said last; a proxy has it at once, and keeps a place for it. */
@@ -323,16 +326,19 @@ export function watchConnections(
     return false
   }
 
-  function keeps(incoming: IncomingMessage, bytes: number): void {
+  /** What is owed an answer, and where; neither when one of them is gone. */
+  function held(incoming: IncomingMessage): Held | typeof gone {
     const one = connections.get(incoming.socket)
     const asked = one?.unfinished.get(incoming)
-    if (!one || !asked || known.get(incoming)?.isSpared) return
+    return one && asked ? { one, asked } : gone
+  }
+
+  function keeps(incoming: IncomingMessage, bytes: number): void {
+    const { one, asked } = held(incoming)
+    if (!one || known.get(incoming)?.isSpared) return
     hold(one, asked, 'kept', bytes)
     if (networks.sum('kept') > unfinishedBytesMost) dropHeld(room.mostHeld('kept'))
   }
-
-  const heldOf = (incoming: IncomingMessage): HeldRequest | undefined =>
-    connections.get(incoming.socket)?.unfinished.get(incoming)
 
   function letsGo(incoming: IncomingMessage, one: OpenConnection, asked: HeldRequest): void {
     hold(one, asked, 'kept', -asked.kept)
@@ -340,9 +346,8 @@ export function watchConnections(
   }
 
   function answers(incoming: IncomingMessage, bytes: number): void {
-    const one = connections.get(incoming.socket)
-    const asked = one?.unfinished.get(incoming)
-    if (!one || !asked) return
+    const { one, asked } = held(incoming)
+    if (!one) return
     owes(one)
     // What waits behind another's answer is no reason to keep the connection: anybody can have that.
     if (one.unfinished.keys().next().value !== incoming) serves(one, asked, false)
@@ -435,20 +440,18 @@ export function watchConnections(
     },
     keeps,
     knows(incoming, name) {
-      const one = connections.get(incoming.socket)
-      const asked = one?.unfinished.get(incoming)
+      const { one, asked } = held(incoming)
       const others = [...known.values()]
       if (others.filter(other => other.name === name).length >= knownOfOneMost) return false
-      if (!one || !asked) return true
+      if (!one) return true
       const isSpared = others.filter(other => other.isSpared).length < knownMost
       if (isSpared) hold(one, asked, 'kept', -asked.kept)
       known.set(incoming, { name, isSpared })
       return true
     },
     cuts(incoming) {
-      const one = connections.get(incoming.socket)
-      const asked = one?.unfinished.get(incoming)
-      if (one && asked) {
+      const { one, asked } = held(incoming)
+      if (one) {
         letsGo(incoming, one, asked)
         asked.isCut = true
         asked.outgoing.shouldKeepAlive = false // whoever is not told sends his next request behind it, and a proxy those of others
@@ -456,30 +459,27 @@ export function watchConnections(
       closeSoon(incoming.socket)
     },
     waits(incoming, body) {
-      const one = connections.get(incoming.socket)
-      const asked = one?.unfinished.get(incoming)
-      if (!one || !asked) return
+      const { one, asked } = held(incoming)
+      if (!one) return
       asked.body = body
       owes(one)
     },
     stands(incoming, leave) {
-      const asked = heldOf(incoming)
+      const { asked } = held(incoming)
       if (asked) asked.leave = leave
       else leave()
     },
     begins(incoming) {
-      const one = connections.get(incoming.socket)
-      const asked = one?.unfinished.get(incoming)
-      if (!one || !asked) return undefined
+      const { one, asked } = held(incoming)
+      if (!one) return undefined
       const { body } = asked
       delete asked.body
       letsGo(incoming, one, asked)
       return body
     },
     isServers(incoming) {
-      const one = connections.get(incoming.socket)
-      const asked = one?.unfinished.get(incoming)
-      if (one && asked) serves(one, asked, true)
+      const { one, asked } = held(incoming)
+      if (one) serves(one, asked, true)
     },
     isOwed(socket) {
       const one = connections.get(socket)

@@ -9,6 +9,9 @@ import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
 import { countUnderWay, isWithinNetwork, type UnderWay } from './underWay.ts'
 
+/** Several slashes are one. */
+export const plainPath = (path: string): string => path.replace(/\/{2,}/g, '/')
+
 /** Segments of the path by their names, decoded. */
 export type PathValues = Readonly<Record<string, string>>
 export type RequestFunction = (request: Request, named: PathValues) => HttpAnswer | Promise<HttpAnswer>

@@ -16,7 +16,7 @@ import { spokenTls } from '../platform/tls.ts'
 import { byRecords, rawOf } from '../platform/tlsRecords.ts'
 import { isRecorded } from '../reporting/requests/keep.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
-import { addressOf, isListed } from './address.ts'
+import { addressOf, callerHeader, isListed, ofMerchant } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
@@ -25,7 +25,7 @@ import { isTooLong, shortHead } from './head.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
-import type { Destination, Router } from './router.ts'
+import { type Destination, plainPath, type Router } from './router.ts'
 import { fairTurns } from './turns.ts'
 
 export const bodyMax = limits.bodyMaxBytes
@@ -33,10 +33,6 @@ export const bodyMax = limits.bodyMaxBytes
 export const browserBodyMax = 32 * 1024
 /** A message of 3-D Secure has extensions of up to 80 kB, and goes through a browser as base64. */
 export const messageBodyMax = 128 * 1024
-
-/** Tells the proxy before us whose servers call: it is told by nobody but us. */
-export const callerHeader = 'X-Tollgate-Caller'
-export const ofMerchant = 'merchant'
 
 export type ServerOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
@@ -387,7 +383,7 @@ type RequestTarget = Pick<Request, 'path' | 'query'>
 function targetOf({ url = '/' }: IncomingMessage): RequestTarget {
   const target = url.replace(/^https?:\/\/[^/?]*/i, '') // it may be a whole address, as proxies send it
   const mark = target.indexOf('?')
-  const path = (mark < 0 ? target : target.slice(0, mark)).replace(/\/{2,}/g, '/')
+  const path = plainPath(mark < 0 ? target : target.slice(0, mark))
   return {
     path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
     query: mark < 0 ? '' : target.slice(mark + 1),
@@ -445,11 +441,11 @@ function grown(body: Buffer, used: number, size: number): Buffer {
   return larger
 }
 
-/** A form as it is, in a charset that we read. */
 /** A redirect shows nothing, and leads on inside of frames too. */
 const bringsPolicy = (more: NonNullable<HttpAnswer['headers']>): boolean =>
   more['Content-Security-Policy'] !== undefined || more.Location !== undefined
 
+/** A form as it is, in a charset that we read. */
 const isForm = ({ headers }: IncomingMessage): boolean =>
   /^(application\/x-www-form-urlencoded\s*(;|$)|$)/i.test(headers['content-type'] ?? '') &&
   charsetOf(headers['content-type']) !== undefined &&

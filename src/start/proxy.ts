@@ -3,8 +3,8 @@
 
 import { limits } from '../contract/limits.ts'
 import { type ResultName, results } from '../contract/results/results.ts'
+import { callerHeader, ofMerchant } from '../http/address.ts'
 import { connectionsMost, networkConnectionsMost, networkUnfinishedMost } from '../http/connections.ts'
-import { callerHeader, ofMerchant } from '../http/server.ts'
 import { loadBytesMost } from '../http/xml/queryRequest.ts'
 import { buildNumber } from '../platform/build.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -32,7 +32,7 @@ const connectionMegabytes = 3.3
 const headerBytesMost = 16 * 1024
 /** Requests of browsers that a gateway has at a time, a quarter of its places: what more of them come wait here. */
 const pagesMost = connectionsMost / 4
-/** Of these, large bodies for the back office, which are not here as a whole when they go on: a place is taken until the last byte, also behind a refusal. */
+/** Beside these, large bodies for the back office, which are not here as a whole when they go on: a place is taken until the last byte, also behind a refusal. */
 const uploadsMost = 64
 /** Of one network: who waits with one more would stand behind all of these. */
 const networkUploadsMost = 2
@@ -119,7 +119,7 @@ ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${perNetwork === 0 ? '' : merchantsMark()}
 ${office(names, certificate !== undefined)}
-${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if { fe_conn gt ${Math.ceil(connections / 2)} } # many networks take all places`}
+${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if ${isTaken(connections, 1 / 2)} # many networks take all places`}
   http-request wait-for-body time 20s # of each method; here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if !of_office { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
@@ -174,10 +174,13 @@ const tiers = [
   [15 / 16, 1 / 1024, 1 / 128],
   [31 / 32, 1 / 1024, 1 / 512],
 ] as const satisfies readonly (readonly [taken: number, ofStrangers: number, ofMerchants: number])[]
+
+const isTaken = (connections: number, part: number): string => `{ fe_conn gt ${Math.ceil(connections * part)} }`
+
 const networkLimits = (connections: number, perNetwork: number): string => {
   const isStranger = '!{ sc0_get_gpt0(Connections) gt 0 }'
   const isBeyond = (taken: number, share: number) =>
-    `{ fe_conn gt ${Math.ceil(connections * taken)} } { sc0_conn_cur(Connections) gt ${Math.min(perNetwork, Math.ceil(connections * share))} }`
+    `${isTaken(connections, taken)} { sc0_conn_cur(Connections) gt ${Math.min(perNetwork, Math.ceil(connections * share))} }`
   const rejections = tiers.flatMap(([taken, ofStrangers, ofMerchants]) => [
     `  tcp-request connection reject if ${isBeyond(taken, ofMerchants)}`,
     ...(ofStrangers < ofMerchants ? [`  tcp-request connection reject if ${isBeyond(taken, ofStrangers)} ${isStranger}`] : []),
@@ -187,7 +190,7 @@ const networkLimits = (connections: number, perNetwork: number): string => {
   tcp-request connection track-sc0 ${counted('Connections')}
   tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
 ${rejections.join('\n')}
-  http-after-response set-header Connection close if { fe_conn gt ${Math.ceil(connections * half)} } # nobody keeps a place by asking now and then
+  http-after-response set-header Connection close if ${isTaken(connections, half)} # nobody keeps a place by asking now and then
   http-request reject if { fc_http_major 2 } ${isBeyond(threeQuarters, few)} ${isStranger} # HTTP/2 has no such header, and needs fewer
   http-request track-sc1 ${counted('Requests')}
   http-request set-priority-class sc1_conn_cur(Requests) # where requests wait for a place at a gateway

@@ -4,7 +4,7 @@ import type { Mutant } from '../plant.ts'
 
 export const pagesMutants: readonly Mutant[] = [
   { name: 'office: the door leads where several slashes lead', file: 'src/pages/office/route.ts', tests: ['developerPages'],
-    find: ".pathname.replace(/\\/{2,}/g, '/'))", instead: '.pathname)' },
+    find: "plainPath(new URL(to, 'http://office').pathname)", instead: "new URL(to, 'http://office').pathname" },
   { name: 'office: who finds no turn is told of a database', file: 'src/pages/office/route.ts', tests: ['officeEntities'],
     find: 'if (error instanceof NotBegun) {', instead: 'if (error === route) {' },
   { name: 'office: files of whoever is signed in are read', file: 'src/pages/office/route.ts', tests: ['officeCrowds'],

@@ -280,7 +280,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'settings: another machine whose name begins like this one is reached without TLS', file: 'src/platform/database/servers.ts', tests: ['liveMode'],
     find: "/^(\\/|localhost$|", instead: "/^(\\/|localhost|" },
   { name: 'settings: of several servers the first alone must have TLS', file: 'src/platform/database/servers.ts', tests: ['liveMode'],
-    find: 'return clientsFor(url).find(', instead: 'return clientsFor(url).slice(0, 1).find(' },
+    find: 'return reached(url).find(', instead: 'return reached(url).slice(0, 1).find(' },
   { name: 'settings: a parameter of a database that nobody knows is passed over', file: 'src/platform/database/servers.ts', tests: ['settingNames'],
     find: '    if (!known)\n', instead: "    if (name === '')\n" },
   { name: 'settings: a piece of a password is quoted', file: 'src/platform/database/servers.ts', tests: ['settingNames'],

@@ -11,7 +11,7 @@ import { cookieOf, setCookie } from '../../http/cookies.ts'
 import { noteFailure } from '../../http/failure.ts'
 import { isForeign } from '../../http/host.ts'
 import { type MultipartForm, readMultipart, type UploadedFile } from '../../http/multipart.ts'
-import type { PathValues, Route } from '../../http/router.ts'
+import { type PathValues, plainPath, type Route } from '../../http/router.ts'
 import { NotBegun, turnsOfPeople } from '../../merchants/turns.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { lagSeconds, ReportingAway, toldLagSeconds } from '../../platform/database/reporting.ts'
@@ -289,7 +289,7 @@ export const ownPath = (to: string | null): string =>
   to !== null &&
   new URLSearchParams({ to }).toString().length <= 2000 &&
   /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) &&
-  isPageOfOffice(new URL(to, 'http://office').pathname.replace(/\/{2,}/g, '/')) // as a server reads it
+  isPageOfOffice(plainPath(new URL(to, 'http://office').pathname))
     ? to
     : '/office'
 

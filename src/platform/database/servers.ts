@@ -47,16 +47,18 @@ export function addressRefusal(url: string): string | undefined {
 /** As the driver reads the address; nothing is opened. Throws what the driver says of one that it cannot read. */
 const clientsFor = (url: string): pg.Client[] => serversOf(url).map(connectionString => new pg.Client({ connectionString }))
 
+/** Of an address that is refused: none. */
+const reached = (url: string): pg.Client[] => (addressRefusal(url) === undefined ? clientsFor(url) : [])
+
 /** The server of the address on another machine, if there is one, that is spoken to without TLS, and nothing in the address says that it is meant. */
 export function serverWithoutTls(url: string): string | undefined {
   const parameters = parametersOf(url)
-  if (addressRefusal(url) !== undefined || parameters.has('sslmode') || parameters.has('ssl')) return undefined
-  return clientsFor(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127(\.\d+){3}$|\[?::1\]?$)/.test(host))?.host
+  if (parameters.has('sslmode') || parameters.has('ssl')) return undefined
+  return reached(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127(\.\d+){3}$|\[?::1\]?$)/.test(host))?.host
 }
 
 /** The folders of the address in which servers listen on a unix socket: whoever may put another there is told the password. */
-export const socketFoldersOf = (url: string): string[] =>
-  addressRefusal(url) === undefined ? clientsFor(url).flatMap(({ host }) => (host.startsWith('/') ? [host] : [])) : []
+export const socketFoldersOf = (url: string): string[] => reached(url).flatMap(({ host }) => (host.startsWith('/') ? [host] : []))
 
 export const fileParameters = ['sslrootcert', 'sslcert', 'sslkey']
 const [text, whole, word] = [/^/, /^\d+$/, /^[\w-]+$/]

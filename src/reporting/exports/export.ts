@@ -10,7 +10,7 @@ import { isTooSlow } from '../../platform/database/errors.ts'
 import { lockCounted } from '../../platform/database/locks.ts'
 import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
-import { dropPieces, findPiece, insertPieces } from '../owedFiles/store.ts'
+import { dropPieces, insertPieces, readPieces } from '../owedFiles/store.ts'
 import { type ExportSource, readingOf } from './source.ts'
 import {
   advanceExport,
@@ -127,13 +127,8 @@ export async function takeExport(parts: ExportParts & Recorder, one: ExportRow):
   return textsOf(parts, one)
 }
 
-/** Throws when it was ended while it is taken: what has gone by then must not look whole. */
-async function* textsOf({ database }: ExportParts, { id, pieces }: Pick<ExportRow, 'id' | 'pieces'>): AsyncGenerator<string> {
-  for (let number = 0; number < pieces; number++) {
-    const piece = await findPiece(database.work, id, number)
-    if (!piece) throw new Error('an export was ended while it was taken')
-    yield piece.toString()
-  }
+async function* textsOf({ database }: ExportParts, { id, bytes }: Pick<ExportRow, 'id' | 'bytes'>): AsyncGenerator<string> {
+  for await (const piece of readPieces(database.work, id, bytes)) yield piece.toString()
 }
 
 /** Ends it, made or not. Its work finds nothing to do any more, and ends too. */

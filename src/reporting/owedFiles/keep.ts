@@ -5,7 +5,7 @@ import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import type { SentFile } from '../../platform/sftp/sftp.ts'
 import type { FileContent, OwedFile, OwedParts } from './deliver.ts'
-import { addPiece, beginFile, dropMaking, findPiece, keepFile, keptBytes } from './store.ts'
+import { addPiece, beginFile, dropMaking, keepFile, keptBytes, readPieces } from './store.ts'
 
 type KeepParts = Pick<OwedParts, 'database' | 'clock' | 'random'>
 
@@ -48,15 +48,5 @@ async function* piecesIn(content: FileContent, count: (records: number) => void)
 
 export async function keptFile(db: Connection, fileId: string): Promise<SentFile> {
   const length = await keptBytes(db, fileId)
-  return {
-    length,
-    async *pieces() {
-      for (let number = 0, read = 0; read < length; number++) {
-        const piece = await findPiece(db, fileId, number)
-        if (!piece) throw new Error('a file was ended while it was read')
-        read += piece.length
-        yield piece
-      }
-    },
-  }
+  return { length, pieces: () => readPieces(db, fileId, length) }
 }

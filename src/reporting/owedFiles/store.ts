@@ -202,13 +202,18 @@ export async function insertPieces(db: Connection, fileId: string, from: number,
   )
 }
 
-/** Undefined behind the last. */
-export async function findPiece(db: Connection, fileId: string, number: number): Promise<Buffer | undefined> {
-  const { rows } = await db.query<{ content: Buffer }>('select content from file_pieces where file_id = $1 and number = $2', [
-    fileId,
-    number,
-  ])
-  return rows[0]?.content
+/** A file of so many bytes. Throws when it is ended meanwhile: what was read by then must not look whole. */
+export async function* readPieces(db: Connection, fileId: string, bytes: number): AsyncGenerator<Buffer> {
+  for (let number = 0, read = 0; read < bytes; number++) {
+    const { rows } = await db.query<{ content: Buffer }>('select content from file_pieces where file_id = $1 and number = $2', [
+      fileId,
+      number,
+    ])
+    const [piece] = rows
+    if (!piece) throw new Error('a file was ended while it was read')
+    read += piece.content.length
+    yield piece.content
+  }
 }
 
 export async function dropPieces(db: Connection, fileId: string): Promise<void> {

@@ -61,7 +61,7 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
     const folder = join(backupDir, `base-${new Date(beganAt).toISOString().replace(/[-:]|\.\d+/g, '')}`)
     if (existsSync(folder)) throw new BackupError(`${folder} is there already.`)
     const draft = folder + ending
-    const { files, to } = await write(order, session, draft, beganAt).catch(error => {
+    const { files, to } = await writeDraft(order, session, draft, beganAt).catch(error => {
       // Half a backup is of no use, and the archive needs its room.
       rmSync(draft, { recursive: true, force: true })
       throw error
@@ -75,7 +75,7 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
   }
 }
 
-async function write(
+async function writeDraft(
   { cluster, clock, seals, about }: BackupOrder,
   session: pg.Client,
   draft: string,
