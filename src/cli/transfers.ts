@@ -11,6 +11,7 @@ import { readBankDetails } from '../payments/transfers/bankDetails.ts'
 import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
+import { inTransaction } from '../platform/database/connect.ts'
 import type { Config } from '../start/config.ts'
 import { collectLines, linesText, refuseBroken } from './files.ts'
 import { fileName, freeText } from './freeText.ts'
@@ -73,7 +74,7 @@ export default (program: Command): void => {
           return refuseCommand(
             'The details cannot be read: name; CPF or CNPJ; bank; agency; account with its hyphen and digit. In MXN name; CLABE.',
           )
-        if (!(await enterDetails(opened, row, details, opened.by.id)))
+        if (!(await inTransaction(opened.database.work, db => enterDetails(opened, db, row, details, opened.by.id))))
           return refuseCommand(`The refund ${refundId} is in a file already, or has ended.`)
         const next =
           transferWaitsFor({ ...row, sealed: Buffer.alloc(0) }, opened.config.slips) === 'file'

@@ -64,22 +64,22 @@ export const openDetails = (
   { merchantId, paymentId, sealed }: Pick<TransferRow, 'merchantId' | 'paymentId' | 'sealed'>,
 ): BankDetails => JSON.parse(unseal(keys, transferPlace(merchantId, paymentId), sealed!))
 
-/** Somebody knows where the money goes, and may say why so. False when it is in a file already, or has ended. */
-export const enterDetails = (
-  parts: Recorder & Pick<PaymentParts, 'database' | 'random'>,
+/** Somebody knows where the money goes, and may say why so; inside a transaction. False when it is in a file already, or has ended. */
+export async function enterDetails(
+  parts: Recorder & Pick<PaymentParts, 'random'>,
+  db: Connection,
   { merchantId, paymentId, sealed: before }: TransferRow,
   details: BankDetails,
   by: string,
   reason?: string,
-): Promise<boolean> =>
-  inTransaction(parts.database.work, async db => {
-    const sealed = sealDetails(parts, { merchantId, id: paymentId }, details)
-    if (!(await enterTransfer(db, { merchantId, paymentId }, sealed))) return false
-    await closeSettled(db, waitsForDetails({ merchantId, paymentId }), parts.clock.real(), by, 'bank details were entered')
-    const told = { ...(reason !== undefined && { reason }), ...(before !== null && { replaced: true }) }
-    await record(db, parts, [{ action: 'transferEntered', entityId: merchantId, subject: paymentId, details: told }])
-    return true
-  })
+): Promise<boolean> {
+  const sealed = sealDetails(parts, { merchantId, id: paymentId }, details)
+  if (!(await enterTransfer(db, { merchantId, paymentId }, sealed))) return false
+  await closeSettled(db, waitsForDetails({ merchantId, paymentId }), parts.clock.real(), by, 'bank details were entered')
+  const told = { ...(reason !== undefined && { reason }), ...(before !== null && { replaced: true }) }
+  await record(db, parts, [{ action: 'transferEntered', entityId: merchantId, subject: paymentId, details: told }])
+  return true
+}
 
 export type TransferParts = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build' | 'keys'>
 

@@ -131,5 +131,19 @@ export async function decideOrder(
   })
 }
 
+/** Does what an order asks for together with its outcome: whoever presses again, however late, is told that, and no order given in between is undone. */
+export const carryOutOnce = (
+  { database }: Pick<StaffParts, 'database'>,
+  { merchantId, id }: Pick<StaffOrder, 'merchantId' | 'id'>,
+  work: (db: Connection) => Promise<string>,
+): Promise<string> =>
+  inTransaction(database.work, async db => {
+    const order = (await lockOrder(db, merchantId, id))!
+    if (order.outcome !== null) return order.outcome
+    const outcome = await work(db)
+    await setOutcome(db, order, outcome)
+    return outcome
+  })
+
 /** The developer of a sandbox is nobody's guest. `undefined`: no person of this cell. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */
 const hostOf = (db: Connection, actor: string) => (isId(actor) ? findFactorsBy(db, actor) : null)

@@ -2,8 +2,6 @@
 
 import { results } from '../../../contract/results/results.ts'
 import type { BankDetails } from '../../../payments/transfers/bankDetails.ts'
-import { findTransfer } from '../../../payments/transfers/store.ts'
-import { enterDetails } from '../../../payments/transfers/transfer.ts'
 import { approvalHours } from '../../../staff/kept.ts'
 import { decideOrder, detailsOfOrder, isYoung } from '../../../staff/orders/orders.ts'
 import { listWaiting, type StaffOrder, setOutcome } from '../../../staff/orders/store.ts'
@@ -14,6 +12,7 @@ import { moneyText } from '../../languages/languages.ts'
 import { button, message, nextPage, pageFrom, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { carryOut } from '../payments/carryOut.ts'
+import { enterOrdered } from '../payments/transfer.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, officeLocales, wordsIn } from '../words.ts'
 
@@ -95,13 +94,8 @@ function destinationOf(parts: OfficeParts, order: StaffOrder): Html {
 
 /** What became of it, in the words of its result. */
 async function begin(parts: OfficeParts, { by }: SignedIn, ordered: StaffOrder, number: string): Promise<string> {
-  const { channelId, paymentId, id, reason, type } = ordered
-  if (type === 'transfer') {
-    const details = detailsOfOrder<BankDetails>(parts, ordered)
-    const transfer = await findTransfer(parts.database.work, paymentId)
-    const isEntered = details && transfer && (await enterDetails({ ...parts, by }, transfer, details, by.id, reason))
-    return isEntered ? 'entered' : 'it had ended, or stood in a file'
-  }
+  const { channelId, id, type } = ordered
+  if (type === 'transfer') return enterOrdered({ ...parts, by }, ordered, detailsOfOrder<BankDetails>(parts, ordered))
   const channel = parts.directory.entity(channelId)
   if (channel?.kind !== 'channel') return results.channelDisabled.description
   return (await carryOut({ ...parts, by }, channel, ordered, 'approvals', id, number)).description

@@ -1,12 +1,14 @@
 // Refunds that are paid by transfer: what became of the order, and the form that says where the money goes. What was entered is sealed, and shown to nobody again.
 
 import { hash } from 'node:crypto'
+import type { Actor } from '../../../audit/entry.ts'
 import { transferWaitsFor } from '../../../clearing/transfers/write.ts'
 import { shortenCards } from '../../../contract/cardNumbers.ts'
-import { type BankDetail, checkBankDetails, detailsAsked } from '../../../payments/transfers/bankDetails.ts'
-import { type TransferRow, transfersAbout } from '../../../payments/transfers/store.ts'
+import { type BankDetail, type BankDetails, checkBankDetails, detailsAsked } from '../../../payments/transfers/bankDetails.ts'
+import { findTransfer, type TransferRow, transfersAbout } from '../../../payments/transfers/store.ts'
 import { enterDetails } from '../../../payments/transfers/transfer.ts'
-import { placeOrder } from '../../../staff/orders/orders.ts'
+import { carryOutOnce, placeOrder } from '../../../staff/orders/orders.ts'
+import type { StaffOrder } from '../../../staff/orders/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
@@ -61,12 +63,26 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
       const placed = await placeOrder(parts, signedIn, order, approvalFrom)
       if (typeof placed === 'string') return { status: 409, title: words.notDone, body: message(words.formUsed, 'wrong') }
       if (placed.waits) return goTo('/office/approvals')
-      const entered = await enterDetails({ ...parts, by }, transfer, details, by.id, reason)
-      if (!entered) return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
+      if ((await enterOrdered({ ...parts, by }, { ...order, ...placed }, details)) !== entered)
+        return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
       return goTo(`/office/payments/${entity}/${id}?done=transfer`)
     },
   },
 ]
+
+const entered = 'entered'
+
+/** What became of an order that says where the money of a refund goes, in words. Of a pressed and a late press alike. */
+export const enterOrdered = (
+  parts: OfficeParts & { readonly by: Actor },
+  order: Pick<StaffOrder, 'merchantId' | 'id' | 'paymentId' | 'reason'>,
+  details: BankDetails | undefined,
+): Promise<string> =>
+  carryOutOnce(parts, order, async db => {
+    const transfer = await findTransfer(db, order.paymentId)
+    const isEntered = details && transfer && (await enterDetails(parts, db, transfer, details, parts.by.id, order.reason))
+    return isEntered ? entered : 'it had ended, or stood in a file'
+  })
 
 const askedFor = ({ currency }: TransferRow): readonly BankDetail[] => detailsAsked[currency === 'MXN' ? 'MXN' : 'BRL']
 
