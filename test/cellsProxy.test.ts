@@ -15,7 +15,7 @@ import { callerHeader, ofMerchant } from '../src/http/address.ts'
 import { loadBytesMost } from '../src/http/xml/queryRequest.ts'
 import type { Cells } from '../src/start/cells.ts'
 import { type ProxyOptions, proxyConfiguration } from '../src/start/proxy.ts'
-import { proxyTime, startProxy, withoutHaproxy } from './support/cells.ts'
+import { proxyTime, startProxy, withoutHaproxy, workersOf } from './support/cells.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { eventually } from './support/gateway.ts'
 
@@ -89,6 +89,7 @@ const cellsOf = async (asked: Promise<unknown>) => {
 
 describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   let plain: Proxy
+  let reloaded: { readonly proxy: Proxy; readonly since: number }
   before(async () => {
     const cells = []
     for (const name of ['one', 'two']) {
@@ -111,6 +112,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     given = { map: join(folder, 'cells.map'), cells }
     writeFileSync(given.map, `${entity} one\n${other} two\n`)
     plain = await proxyWith()
+    reloaded = { proxy: await proxyWith({ connections: 320, perNetwork: 200 }), since: Date.now() }
   })
   after(() => {
     for (const proxy of proxies) proxy.kill('SIGTERM')
@@ -450,6 +452,36 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     const [stranger, merchant] = [await left(come(201, 12)), await left(come(200, 24))]
     assert.equal(stranger, 1)
     assert.ok(merchant >= 4 && merchant <= 15, `${merchant} of a merchant`)
+    closeAll(crowd)
+  })
+
+  it('knows merchants’ servers behind a reload too', async () => {
+    const { proxy, since } = reloaded
+    const marking = await ask(proxy, `/v1/payments?entityId=${entity}&token`, {
+      headers: { Authorization: 'Bearer x' },
+      from: '127.0.0.200',
+    })
+    assert.equal(marking.status, 400)
+    // A proxy that has just begun asks for what one before it knows, and tells another nothing until then.
+    await new Promise(resolve => setTimeout(resolve, Math.max(0, since + 11_000 - Date.now())))
+    const before = workersOf(proxy.proxy)
+    proxy.proxy.kill('SIGUSR2')
+    await eventually(async () => !workersOf(proxy.proxy).some(one => before.includes(one)), 'the one before has gone')
+    await answered(proxy)
+    const crowd: Awaited<ReturnType<typeof connect>>[] = []
+    const come = async (from: string, count: number) => {
+      const opened = []
+      for (let at = 0; at < count; at++) {
+        const socket = await connect(proxy, renewal.slice(0, -2), from).catch(() => undefined)
+        if (socket) opened.push(socket)
+      }
+      crowd.push(...opened)
+      await new Promise(resolve => setTimeout(resolve, 200)) // who is refused has heard of it
+      return opened.filter(socket => !socket.destroyed).length
+    }
+    await come('127.0.0.2', 170)
+    assert.equal(await come('127.0.0.201', 12), 3, 'a stranger, while half is taken')
+    assert.equal(await come('127.0.0.200', 12), 12, 'a merchant')
     closeAll(crowd)
   })
 

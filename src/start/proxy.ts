@@ -84,7 +84,7 @@ global
   tune.bufsize ${bufferBytes} # a body of the interface is ${limits.bodyMaxBytes} bytes at most, and may name its entity at the end
   tune.h2.max-concurrent-streams ${streamsMost}
   hard-stop-after 5m
-
+${perNetwork === 0 ? '' : `  localpeer ${self}\n`}
 defaults
   mode http
   timeout connect 2s
@@ -157,7 +157,7 @@ ${silence()}
 ${pageServersOf([cell], uploadsMost)}`,
   )
   .join('\n\n')}
-${perNetwork === 0 ? '' : networkTables(connections)}`
+${perNetwork === 0 ? '' : networkTables(connections, bind)}`
 }
 
 /** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
@@ -208,15 +208,21 @@ const largeBodies = (): string => `
   http-request track-sc2 ${counted('Uploads')} if sends_body of_office !is_small
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} } or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} }`
 
-const networkTables = (connections: number): string =>
-  [
-    ['Connections', '1h store conn_cur,gpt0'],
-    ['Requests', '10s store conn_cur'],
-    ['Bodies', '10s store conn_cur'],
-    ['Uploads', '10s store conn_cur'],
-  ]
-    .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire ${kept}\n`)
-    .join('')
+const self = 'tollgate'
+
+/** A proxy that is loaded anew hears of the one before whose servers are merchants', over a socket that no file and no port stands for. */
+const networkTables = (connections: number, bind: string): string => `
+peers Reloads
+  bind abns@${self}-${bind.replaceAll(/[^\w.]/g, '-').slice(0, 64)}
+  server ${self}
+${[
+  ['Connections', '1h peers Reloads store conn_cur,gpt0'],
+  ['Requests', '10s store conn_cur'],
+  ['Bodies', '10s store conn_cur'],
+  ['Uploads', '10s store conn_cur'],
+]
+  .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire ${kept}\n`)
+  .join('')}`
 
 /** As a gateway answers it: a merchant's program reads no other. */
 function answer(status: number, name: ResultName): string {

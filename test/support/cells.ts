@@ -106,9 +106,13 @@ export async function startProxy(given: Cells, folder: string, options: Partial<
   return { port, proxy }
 }
 
+/** The processes of a proxy that work, the newest last. */
+export const workersOf = ({ pid }: ChildProcess): string[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+
 /** Milliseconds of processor time that the proxy has taken, all its threads together. */
-export function proxyTime({ pid }: ChildProcess): number {
-  const worker = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').at(-1)!
+export function proxyTime(proxy: ChildProcess): number {
+  const worker = workersOf(proxy).at(-1)!
   const threads = readdirSync(`/proc/${worker}/task`).map(thread => `/proc/${worker}/task/${thread}/schedstat`)
   return threads.reduce((sum, path) => sum + Number(readFileSync(path, 'utf8').split(' ')[0]), 0) / 1e6
 }

@@ -377,6 +377,8 @@ export const startMutants: readonly Mutant[] = [
     find: '    if (to <= end) continue\n', instead: '' },
   { name: 'live: any number of proxies', file: 'src/start/networks.ts', tests: ['liveMode'],
     find: 'if (networks.length > networksMost) fail', instead: 'if (networks.length > 2 * networksMost) fail' },
+  { name: 'proxy: a reload forgets whose servers are merchants’', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: "'1h peers Reloads store conn_cur,gpt0'", instead: "'1h store conn_cur,gpt0'" },
   { name: 'cells: what is known by nothing goes to some cell', file: 'src/start/proxy.ts', tests: ['cells'],
     find: 'if !of_merchants !of_shoppers', instead: 'if !of_office' },
   { name: 'cells: an entity at the end of a long body is not seen', file: 'src/start/proxy.ts', tests: ['cells'],
