@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { thisProcess } from '../src/audit/entry.ts'
+import { cardRouting } from '../src/connectors/cards/routing.ts'
 import { type CaseDecision, closeCase } from '../src/payments/cases/cases.ts'
 import { findCases } from '../src/payments/cases/store.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
@@ -258,6 +259,64 @@ describe('a reversal of ours', () => {
       await atRest(body.id)
       assert.deepEqual(host.types(), ['0200', '0420', '0421', '0421'])
     })
+  for (const [name, other] of [
+    ['amount', [4, '000000000100']],
+    ['currency', [49, '840']],
+  ] as const)
+    it(`is not ended by 00 with another ${name}: nobody knows what still stands, and it is a case`, async () => {
+      let isRight = false
+      host.tell = message =>
+        isTakeBack(message.type) ? { code: '00', books: isRight, more: isRight ? [] : [other] } : { code: 'silence', books: true }
+      const { body } = await pay()
+      await later(async () => (await openCases(body.id))[0] === 'reversalOpen', 'a case')
+      assert.equal(host.types().filter(isTakeBack).length, 1, 'at the first answer')
+      isRight = true
+      await atRest(body.id)
+      assert.deepEqual([host.totals().cleared, await openCases(body.id)], [0, []])
+    })
+  for (const [name, code] of [
+    ['another amount that came', '00'],
+    ['a part that was approved', '10'],
+  ] as const)
+    it(`is ended by what went back of ${name}`, async () => {
+      host.tell = message => ({ code: isTakeBack(message.type) ? '00' : code, books: true, more: [[4, '000000009100']] })
+      const { body } = await pay()
+      assert.notEqual(body.result.code, success)
+      await atRest(body.id)
+      assert.deepEqual([host.types(), await openCases(body.id)], [['0200', '0420'], []])
+    })
+  it('that one of two has heard otherwise is not ended by the other, which knows of nothing', async () => {
+    const asked: string[] = []
+    const acquirer = (name: string, says: () => object) => ({
+      options: { name, answerWithinSeconds: 1, recoverAfterSeconds: 1 },
+      exchange: async () => {
+        asked.push(name)
+        return { kind: 'answer', result: 'succeeded', amount: 9200, currency: 'EUR', details: {}, ...says() }
+      },
+    })
+    const north = acquirer('north', () => ({ amount: asked.length > 3 ? 9200 : 100, kept: { acquirer: 'north' } }))
+    const south = acquirer('south', () => ({ kept: { acquirer: 'south', nothing: 'true' } }))
+    const { perform } = cardRouting('external', [north, south] as never)
+    const prepared = ['north', 'south'].map(name => ({ acquirer: name, terminal: 'T', stan: '1', at: '0' }))
+    const operation = {
+      type: 'RV',
+      recovering: true,
+      amount: 9200,
+      currency: 'EUR',
+      prepared,
+      reference: { kept: {} },
+      attempt: 1,
+    }
+    const first = await perform(operation as never, AbortSignal.timeout(1000))
+    assert.deepEqual([first.kind, 'progress' in first && first.progress], ['unknown', { north: 'told', south: 'nothing' }])
+    const again = async (progress: object) => perform({ ...operation, attempt: 2, progress } as never, AbortSignal.timeout(1000))
+    assert.equal((await again({ north: 'told', south: 'nothing' })).kind, 'unknown')
+    const last = await again({ north: 'told', south: 'nothing' })
+    assert.deepEqual(
+      [last.kind, last.kind === 'answer' && last.kept.acquirer, asked],
+      ['answer', 'north', ['north', 'south', 'north', 'north']],
+    )
+  })
   it('is a repeat when the one before was sent and not answered', async () => {
     host.tell = message =>
       !isTakeBack(message.type) ? { code: 'silence', books: true } : message.type === '0420' ? 'silence' : '00'

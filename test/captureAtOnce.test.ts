@@ -297,7 +297,10 @@ it('one whose capture was declined is captured by nobody before its hold goes ba
     )
   assert.deepEqual([forbidden('CP'), forbidden('RV')], ['referencePending', 'referencePending'])
   assert.deepEqual([forbidden('CP', failed), forbidden('RV', failed)], ['referencePending', undefined])
-  assert.deepEqual([forbidden('CP', failed, reversal), forbidden('RV', failed, reversal)], [undefined, undefined])
+  // A reversal that was declined gives nothing back, a part not all of it.
+  for (const one of [reversal, { ...state('RV', 'succeeded'), amount: 6500 }])
+    assert.deepEqual([forbidden('CP', failed, one), forbidden('RV', failed, one)], ['referencePending', undefined])
+  assert.equal(forbidden('CP', failed, state('RV', 'succeeded')), 'authorizationReversed')
   const asked = state('CP', 'invalidCard', { asked: true })
   assert.deepEqual([forbidden('CP', asked), forbidden('RV', asked)], ['referencePending', 'referencePending'])
   // What was refused changes nothing, answered or not; what became of our own reversal does.
@@ -308,7 +311,7 @@ it('one whose capture was declined is captured by nobody before its hold goes ba
       ['referencePending', 'referencePending'],
     )
     assert.deepEqual([forbidden('CP', failed, theirs), forbidden('RV', failed, theirs)], ['referencePending', undefined])
-    assert.equal(forbidden('CP', failed, state('RV', result, {}, '')), undefined)
+    assert.equal(forbidden('CP', failed, state('RV', result, {}, '')), 'referencePending')
   }
 })
 

@@ -8,16 +8,20 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { thisProcess } from '../src/audit/entry.ts'
+import { closeCase } from '../src/payments/cases/cases.ts'
+import { findCases } from '../src/payments/cases/store.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { takeUp } from '../src/payments/redirects/resume.ts'
 import { takeContinuation } from '../src/payments/redirects/store.ts'
 import { addLateApproval } from '../src/payments/store/lateApprovals.ts'
 import { findPayment } from '../src/payments/store/read.ts'
-import { systemClock } from '../src/platform/clock.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import type { Simulators } from '../src/sandbox/serve.ts'
 import { simulatorCredentials } from '../src/sandbox/wallet/paypal.ts'
-import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type Body, eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 import { testSimulators } from './support/simulators.ts'
 
@@ -27,6 +31,8 @@ const bank = {
   sum: '92.00',
   /** How it answers the next refunds: PAID, NO, or `silence`, which carries it out and says nothing. Then PAID. */
   refundSays: [] as string[],
+  /** What it says that it has refunded; else nothing of it. */
+  refundSum: undefined as string | undefined,
   refunds: [] as { amount: string; reference: string; said: string }[],
   hook: '',
   begun: 0,
@@ -48,8 +54,25 @@ const server = http.createServer((incoming, outgoing) => {
     const said = bank.refundSays.shift() ?? 'PAID'
     bank.refunds.push({ amount: form.get('amount')!, reference: form.get('reference')!, said })
     if (said === 'silence') return void incoming.socket.destroy()
-    say({ ref: 'refund1', state: said })
+    say({ ref: 'refund1', state: said, ...(bank.refundSum !== undefined && { sum: bank.refundSum, cur: 'EUR' }) })
   })
+})
+
+/** What the wallet says that it has refunded, where it is not what it has. */
+let grossRefund: string | undefined
+/** Between the gateway and the wallet: changes its words. */
+const changing = http.createServer((incoming, outgoing) => {
+  const { method, headers, url } = incoming
+  const asked = http.request(`${simulators.url}${url}`, { method, headers }, answer => {
+    text(answer)
+      .then(said => {
+        const { 'content-length': _, ...kept } = answer.headers
+        outgoing.writeHead(answer.statusCode!, kept)
+        outgoing.end(grossRefund === undefined ? said : said.replace(/(GROSSREFUNDAMT=)[\d.]+/, `$1${grossRefund}`))
+      })
+      .catch(() => outgoing.destroy())
+  })
+  incoming.pipe(asked.on('error', () => outgoing.destroy()))
 })
 
 let gateway: TestGateway
@@ -68,33 +91,39 @@ before(async () => {
   writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: method }))
   simulators = await testSimulators(() => gateway)
   const environment = { REDIRECT_METHODS_FILE: join(folder, 'methods.json') }
-  gateway = await testGateway({ environment, simulatorsUrl: simulators.url })
+  await new Promise<void>(resolve => changing.listen(0, '127.0.0.1', resolve))
+  const simulatorsUrl = `http://127.0.0.1:${(changing.address() as AddressInfo).port}`
+  gateway = await testGateway({ environment, simulatorsUrl })
 })
 after(async () => {
   await gateway.stop()
   await simulators.stop()
+  changing.closeAllConnections()
+  changing.close()
   server.closeAllConnections()
   server.close()
   rmSync(folder, { recursive: true })
 })
 beforeEach(() => {
-  Object.assign(bank, { status: 'WAITING', sum: '92.00', refundSays: [], refunds: [], hook: '' })
+  Object.assign(bank, { status: 'WAITING', sum: '92.00', refundSays: [], refundSum: undefined, refunds: [], hook: '' })
 })
 
 const read = async (id: string): Promise<string> =>
   (await gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })).body.result.code
 
+const walletOf92 = {
+  entityId: sandbox.entityId,
+  paymentType: 'DB',
+  amount: '92.00',
+  currency: 'EUR',
+  paymentBrand: 'PAYPAL',
+  shopperResultUrl: 'https://shop.example/',
+}
+const transferOf92 = { ...walletOf92, paymentBrand: 'PAYSTAR', testMode: 'EXTERNAL' }
+
 /** A transfer that nobody made in time. */
 async function ended(): Promise<Body> {
-  const { body } = await gateway.post('/v1/payments', {
-    entityId: sandbox.entityId,
-    paymentType: 'DB',
-    amount: '92.00',
-    currency: 'EUR',
-    paymentBrand: 'PAYSTAR',
-    testMode: 'EXTERNAL',
-    shopperResultUrl: 'https://shop.example/',
-  })
+  const { body } = await gateway.post('/v1/payments', transferOf92)
   assert.equal(body.result.code, '000.200.000')
   await gateway.advance('31m')
   assert.equal(await read(body.id), '100.395.501')
@@ -178,15 +207,7 @@ describe('a transfer that is paid too late', () => {
 
 describe('another amount than was asked for', () => {
   it('is no success, and goes back as it came, once', async () => {
-    const { body } = await gateway.post('/v1/payments', {
-      entityId: sandbox.entityId,
-      paymentType: 'DB',
-      amount: '92.00',
-      currency: 'EUR',
-      paymentBrand: 'PAYSTAR',
-      testMode: 'EXTERNAL',
-      shopperResultUrl: 'https://shop.example/',
-    })
+    const { body } = await gateway.post('/v1/payments', transferOf92)
     Object.assign(bank, { status: 'PAID', sum: '90.00' })
     await notice()
     await eventually(async () => (await read(body.id)) === '100.550.701', 'the payment ends')
@@ -197,6 +218,66 @@ describe('another amount than was asked for', () => {
       bank.refunds.map(({ amount }) => amount),
       ['90.00'],
     )
+  })
+  it('of which another amount is given back is a case, and is asked back on', async () => {
+    const { body } = await gateway.post('/v1/payments', transferOf92)
+    Object.assign(bank, { status: 'PAID', sum: '90.00', refundSum: '1.00' })
+    await notice()
+    await eventually(async () => (await openCases(body.id))[0]?.kind === 'reversalOpen', 'a case')
+    bank.refundSum = '90.00'
+    await atRest(body.id)
+    assert.deepEqual(await openCases(body.id), [])
+    assert.ok(
+      bank.refunds.length >= 2 && bank.refunds.every(({ amount, reference }) => amount === '90.00' && reference === body.id),
+    )
+  })
+})
+
+/** A transfer that came as it was asked for. */
+async function paid(): Promise<Body> {
+  const { body } = await gateway.post('/v1/payments', transferOf92)
+  bank.status = 'PAID'
+  await notice()
+  await eventually(async () => (await read(body.id)) === '000.100.112', 'it is paid')
+  return body
+}
+
+const openCases = async (subject: string) => (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject)
+
+describe('a refund that is answered with another amount', () => {
+  const refund = (id: string, amount: string) => gateway.refer(id, { paymentType: 'RF', amount, currency: 'EUR' })
+  const isCounted = async (of: string, refundId: string, amount: string) => {
+    assert.equal(await read(refundId), '000.200.000')
+    assert.deepEqual(
+      (await openCases(refundId)).map(({ kind }) => kind),
+      ['answerUnproven'],
+    )
+    await gateway.advance('15m')
+    assert.equal((await refund(of, amount)).body.result.code, '700.400.200')
+    const by = thisProcess('commandLine')
+    const parts = { keys: testKeys, clock: systemClock, random: systemRandom, by, database: { work: gateway.pool } }
+    await closeCase(parts, (await openCases(refundId))[0]!.id, 'ann', 'they gave back what was asked', 'carriedOut')
+    await gateway.advance('15m')
+    assert.match(await read(refundId), /^000\.100\.11[02]$/)
+    assert.equal((await refund(of, amount)).body.result.code, '700.400.200')
+  }
+  it('by a bank counts until somebody has asked, as it cannot be taken back', async () => {
+    const { id } = await paid()
+    bank.refundSum = '92.00'
+    await isCounted(id, (await refund(id, '30.00')).body.id, '62.01')
+    assert.deepEqual(
+      bank.refunds.map(({ amount }) => amount),
+      ['30.00'],
+    )
+  })
+  it('by a wallet too', async () => {
+    const { body } = await gateway.post('/v1/payments', walletOf92)
+    await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+    assert.equal(await read(body.id), '000.100.110')
+    grossRefund = '92.00'
+    const { id } = (await refund(body.id, '30.00')).body
+    grossRefund = undefined
+    await isCounted(body.id, id, '62.01')
   })
 })
 
@@ -247,18 +328,10 @@ describe('a wallet payment that is approved too late', () => {
 })
 
 describe('a continuation', () => {
-  const wallet = {
-    entityId: sandbox.entityId,
-    paymentType: 'DB',
-    amount: '92.00',
-    currency: 'EUR',
-    paymentBrand: 'PAYPAL',
-    shopperResultUrl: 'https://shop.example/',
-  }
   it('belongs to whoever takes it, also when a connection is cut between the taking and its answer', async () => {
     /** `cut`: how many of the first statements nobody hears the end of, and whether they were carried out. */
     const takers = async (cut: number, isCarriedOut: boolean, takers = 1) => {
-      const { body } = await gateway.post('/v1/payments', wallet)
+      const { body } = await gateway.post('/v1/payments', walletOf92)
       const payment = (await findPayment(gateway.pool, sandbox.merchantId, body.id))!
       const take = async () => {
         let asked = 0
@@ -286,7 +359,7 @@ describe('a continuation', () => {
     assert.deepEqual(await takers(1, true, 2), [false, true], 'of two who hear nothing one has it')
   })
   it('belongs to whoever returns until its deadline, and to the end of time from then on', async () => {
-    const { body } = await gateway.post('/v1/payments', wallet)
+    const { body } = await gateway.post('/v1/payments', walletOf92)
     const { rows } = await gateway.pool.query<{ deadline: number }>(
       'select extract(epoch from deadline)::float8 * 1000 as deadline from continuations where payment_id = $1',
       [body.id],

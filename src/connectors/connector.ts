@@ -223,6 +223,8 @@ export type Connector = {
   secondsBefore?(operation: Operation, step?: string): number
   /** The operations that are implemented, each with its rule for unknown outcomes. */
   readonly operations: Readonly<Partial<Record<OperationType, Settlement>>>
+  /** What it has refunded cannot be taken back. */
+  readonly refundsStand?: true
   /** Whether a payment can be reversed in part, by what its answer kept. */
   partialReversal(kept: ConnectorState): boolean
   /** The name of what keeps an operation from being sent at all, for example an amount that its currency cannot express. */

@@ -3,6 +3,7 @@
 
 import type { Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/registry.ts'
+import { cameAs } from '../connectors/takenBack.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { Card } from '../contract/card.ts'
 import type { ParameterError } from '../contract/formCheck.ts'
@@ -43,7 +44,7 @@ export async function execute(parts: PaymentParts, carried: Execution): Promise<
   const said = await ask(parts, carried)
   if (said.kind === 'unknown') return leavePending(parts, carried, said)
   try {
-    const reply = proven(carried.payment, await standing(parts, carried.payment, said))
+    const reply = proven(carried.connector, carried.payment, await standing(parts, carried.payment, said))
     if (reply.kind === 'unknown') return await leavePending(parts, carried, reply)
     if (reply.kind === 'redirect') return await holdContinuation(parts, carried.payment, carried.operation, reply)
     return await settle(parts, carried, reply, carried.resumed !== undefined)
@@ -101,18 +102,22 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
 }
 
 /**
- * Money that moved otherwise than was asked is given back; what a reversal has given back is not to be had again. Of one that is answered with another amount or currency
- * nobody knows what still stands: it counts until somebody has asked the other side.
+ * Money that moved otherwise than was asked is given back; what a reversal has given back, and many a refund, is not to be had again. Of one that is answered with another
+ * amount or currency nobody knows what still stands: it counts until somebody has asked the other side.
  */
-export function proven(payment: Payment, reply: Reply): Reply {
-  if (payment.type !== 'RV' || reply.kind !== 'answer' || !isApproved(results[reply.result].outcome) || isAsSent(payment, reply))
-    return reply
-  const why = 'the other side reversed another amount or currency than it was asked for'
+export function proven(connector: Connector | undefined, payment: Payment, reply: Reply): Reply {
+  const stands = payment.type === 'RV' || (payment.type === 'RF' && connector?.refundsStand)
+  if (!stands || reply.kind !== 'answer' || !isApproved(results[reply.result].outcome) || isAsSent(payment, reply)) return reply
+  const why = `the other side ${payment.type === 'RV' ? 'reversed' : 'refunded'} another amount or currency than it was asked for`
   return { kind: 'unknown', why, answered: true, needsDecision: true }
 }
 
-const isAsSent = ({ amount, currency }: Payment, reply: Extract<Reply, { kind: 'answer' }>): boolean =>
-  reply.currency === currency && (reply.amount === amount || (reply.part === true && reply.amount < amount))
+type Answered = Extract<Reply, { kind: 'answer' }>
+
+const isAsAsked = ({ amount, currency }: Payment, reply: Answered): boolean =>
+  reply.currency === currency && reply.amount === amount
+const isAsSent = (payment: Payment, reply: Answered): boolean =>
+  isAsAsked(payment, reply) || (reply.part === true && reply.currency === payment.currency && reply.amount < payment.amount)
 
 /** A reply that ends a payment. */
 type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
@@ -129,7 +134,11 @@ export async function settle(
   const answered = reply.kind === 'answer' ? reply : undefined
   const part = answered?.part && !leaves ? answered.amount : undefined
   const stored = answerRow(parts, part === undefined ? payment : { ...payment, amount: part }, rootType, result, {
-    kept: { ...answered?.kept, ...(part !== undefined && { approvedAmount: String(part) }) },
+    kept: {
+      ...answered?.kept,
+      ...(part !== undefined && { approvedAmount: String(part) }),
+      ...(answered && leaves === 'reverse' && !isAsAsked(payment, answered) && cameAs(answered)),
+    },
     outcome: {
       ...(answered && { details: answered.details }),
       ...(answered?.avsResponse !== undefined && { avsResponse: answered.avsResponse }),
@@ -281,7 +290,7 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
   if (said.kind !== 'answer') return
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return parts.log.error({ paymentId }, 'a reply came for a payment that does not exist')
-  const found = proven(payment, said)
+  const found = proven(parts.connectors.get(payment.connector), payment, said)
   if (found.kind === 'unknown')
     return openPaymentCase(parts, payment, payment.answer ? 'answersContradict' : 'answerUnproven', found.why)
   const reply = await standing(parts, payment, said)

@@ -4,6 +4,7 @@
 //   reverse  the payment ends as timed out and reversed, and the reversal is sent until it is acknowledged
 
 import type { Connector, ConnectorState, Operation, Reply } from '../connectors/connector.ts'
+import { takenBack } from '../connectors/takenBack.ts'
 import { isApproved, type ResultName, results } from '../contract/results/results.ts'
 import type { Clock, Timer } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
@@ -70,7 +71,8 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     await cardOfPayment(parts, root),
   )
   const reply =
-    closedHere(payment) ?? proven(payment, await standing(parts, payment, await askAgain(parts.clock, connector, operation, how)))
+    closedHere(payment) ??
+    proven(connector, payment, await standing(parts, payment, await askAgain(parts.clock, connector, operation, how)))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
   if (!settled) {
     if (reply.kind === 'unknown' && reply.needsDecision) {
@@ -172,7 +174,8 @@ async function giveBack(
     { ...more, attempt: attempts, ...(progress && { progress }) },
     await cardOfPayment(parts, root),
   )
-  const reply = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
+  const said = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
+  const reply = kind === 'reverse' ? takenBack(operation, said) : said
   const db = parts.database.work
   // An answer that refuses gives nothing back.
   if (reply.kind === 'answer' && isApproved(results[reply.result].outcome)) {

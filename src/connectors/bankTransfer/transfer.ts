@@ -141,6 +141,7 @@ export function transfer(
       DB: { how: 'repeat', afterSeconds: 15 },
       RF: { how: 'repeat', afterSeconds: 15 },
     },
+    refundsStand: true,
     partialReversal: () => false,
     perform: (operation, signal) =>
       guarded(async () => {
@@ -177,7 +178,7 @@ export function transfer(
     return replyOf(operation, results[result].outcome === 'pending' ? 'succeeded' : result, answer)
   }
 
-  /** Money that came too late, or another amount than was asked for: what came goes back as a refund. Of a refund nothing can be taken back. */
+  /** Money that came too late, or another amount than was asked for: what came goes back as a refund. */
   async function giveBack(operation: Operation, signal: AbortSignal): Promise<Reply> {
     const { type, kept } = operation.reference!
     if (type === 'RF' || kept.transactionId === undefined) return { kind: 'unknown', why: 'there is no transfer to give back' }
@@ -236,13 +237,11 @@ function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): 
   const said = cameBack(answer, operation)
   if (isApproved(results[result].outcome) && !said) return unproven('the bank names an amount or a currency that is none')
   if (isApproved(results[result].outcome) && !answer.isGood) return unproven('the bank says done in an answer that is an error')
-  const came = said ?? { amount, currency }
-  const differs = came.amount !== amount || came.currency !== currency
   const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as ConnectorState }
   return {
     kind: 'answer',
     result,
-    ...came,
+    ...(said ?? { amount, currency }),
     details: {
       ExtendedDescription:
         (answer.reason && readable(answer.reason)) || (result === 'succeeded' ? 'Approved' : 'The transfer was not made'),
@@ -251,10 +250,7 @@ function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): 
     },
     // A refund may be called what its payment is called.
     ...(operation.type === 'DB' && isPlain(answer.transactionId) && { transaction: answer.transactionId }),
-    kept: {
-      ...(isPlain(answer.transactionId) && { transactionId: answer.transactionId }),
-      ...(differs && { amount: String(came.amount), currency: came.currency }),
-    },
+    kept: { ...(isPlain(answer.transactionId) && { transactionId: answer.transactionId }) },
     ...(structures && { structures }),
   }
 }

@@ -3,6 +3,7 @@
 
 import type { AcquirerRoute } from '../../merchants/settings.ts'
 import type { Connector, Mode, Operation, OperationRequest, PreparedStates, Reply } from '../connector.ts'
+import { takenBack } from '../takenBack.ts'
 import { type Acquirer, refused } from './acquirer.ts'
 import type { Trace } from './iso8583/messages.ts'
 
@@ -51,7 +52,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
         const { name } = way.acquirer.options
         // A repeat is one only where the first was sent.
         const reply = await exchange({ ...operation, attempt: before[name] === undefined ? 1 : 2 }, way, signal)
-        return [name, reply] as const
+        return [name, operation.recovering ? takenBack(operation, reply) : reply] as const
       }),
     )
     const hasHeard = (reply: Reply) => reply.kind === 'answer' && reply.result === 'succeeded'

@@ -144,6 +144,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
       RF: { how: 'repeat', afterSeconds: 15 },
       RV: { how: 'repeat', afterSeconds: 15 },
     },
+    refundsStand: true,
     partialReversal: () => false,
     refuses: ({ amount, currency }) => (isTooFine(amount, currency) ? 'amountFinerThanCurrency' : undefined),
     perform: (operation, signal) =>

@@ -70,11 +70,11 @@ export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): 
   return undefined
 }
 
-/** A PA.CP is pending until it has its own capture, and where that was declined, until its hold goes back: what is captured meanwhile would be told as failed. */
+/** A PA.CP is pending until it has its own capture, and where that was declined, until nothing of its hold is open: what is captured meanwhile would be told as failed. */
 function awaitsCapture({ type }: FollowUp, { reference, followers }: Chain): boolean {
   if (!reference.record.captureAtOnce || !reference.answer?.approved || done(followers, 'CP').length > 0) return false
   return followers.some(isCompleting)
-    ? type === 'CP' && !followers.some(follower => follower.type === 'RV' && (wasSent(follower) || !follower.record.asked))
+    ? type === 'CP' && reversalOpen(reference, followers) > 0
     : done(followers, 'RV').length === 0
 }
 

@@ -3,6 +3,7 @@
 import { currencies } from '../../../contract/currencies.ts'
 import type { ConnectorState, Operation, OperationType, Reply } from '../../connector.ts'
 import { amountDigits, currencyOfNumber, hundredthsOf } from '../../minorUnits.ts'
+import { cameAs } from '../../takenBack.ts'
 import type { Message } from './codec.ts'
 import { type Dialect, responseOf } from './dialects.ts'
 import {
@@ -246,6 +247,7 @@ export function replyOf(
       ...(proof === 'nothing' && { nothing: 'true' }),
       ...(answer.fields.has(38) && { authorizationCode: answer.fields.get(38)! }),
       ...(networkTransactionId !== undefined && { networkTransactionId }),
+      ...(result === 'partlyApproved' && cameAs(confirmed(operation, sent, answer, ''))),
     },
   }
 }
