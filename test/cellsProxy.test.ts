@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import http2 from 'node:http2'
@@ -25,6 +26,8 @@ type Heard = { readonly cell: string; readonly url: string; readonly headers: ht
 let heard: Heard[] = []
 /** Of those that have not come whole too. */
 let begun: string[] = []
+/** More than any system keeps for one connection. */
+const largeBytes = 16 * 1024 * 1024
 /** What a gateway has not answered yet. */
 const held: http.ServerResponse[] = []
 const ears: http.Server[] = []
@@ -101,7 +104,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
           if (request.url !== '/health/ready') heard.push({ cell: name, url: request.url!, headers: request.headers, body })
           if (request.url!.includes('held')) held.push(answer)
           else if (request.url!.includes('token')) answer.writeHead(400, { [callerHeader]: ofMerchant }).end()
-          else answer.end('heard')
+          else answer.end(request.url === '/v1/large' ? Buffer.alloc(largeBytes) : 'heard')
         })
       })
       ears.push(ear.listen(0, '127.0.0.1'))
@@ -373,7 +376,11 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     try {
       // Who came before half of all was taken is waited for longer; who comes now is not, whatever he asks.
       const late = await Promise.all(methods.map((method, at) => connect(crowded, slow(method), `127.0.5.${1 + at}`)))
+      const file = 'POST /office/files HTTP/1.1\r\nHost: x\r\nCookie: tollgate-cell=one\r\nContent-Length: 90000\r\n\r\n'
+      const colleague = await connect(crowded, `${file}x`, '127.0.5.9')
       await eventually(async () => late.every(({ told }) => told.startsWith('HTTP/1.1 408 ')), 'two seconds are enough', 10)
+      colleague.write('x'.repeat(89_999))
+      await eventually(async () => colleague.told.startsWith('HTTP/1.1 200 '), 'a file of the back office is not cut off')
       assert.equal(await isAnswered(crowded, '127.0.0.250', 12_000), true)
       await eventually(async () => crowd.every(({ destroyed }) => destroyed), 'no gateway waits for any of them')
       const told = crowd.filter(({ told }) => told !== '').map(({ told }) => told)
@@ -485,14 +492,43 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     closeAll(crowd)
   })
 
-  it('closes a line on which no handshake comes, and waits longer for a gateway', async () => {
+  it('knows merchants’ servers however many others come', async () => {
+    const proxy = await proxyWith({ connections: 32, perNetwork: 32 })
+    const marking = { headers: { Authorization: 'Bearer x' }, from: '127.0.0.200' }
+    await ask(proxy, `/v1/payments?entityId=${entity}&token`, marking)
+    for (let at = 0; at < 150; at++) await ask(proxy, '/v1/resultcodes', { from: `127.0.6.${1 + at}` })
+    const come = async (count: number, from: string) => {
+      const coming = Array.from({ length: count }, () => connect(proxy, renewal.slice(0, -2), from).catch(() => undefined))
+      const opened = (await Promise.all(coming)).filter(socket => socket !== undefined)
+      await new Promise(resolve => setTimeout(resolve, 200)) // who is refused has heard of it
+      return opened.filter(socket => !socket.destroyed)
+    }
+    const crowd = await come(20, '127.0.0.2')
+    const two = await come(2, '127.0.0.200')
+    assert.equal(two.length, 2)
+    closeAll([...crowd, ...two])
+  })
+
+  it('closes a line on which no handshake comes, and waits longer for a gateway, and for who takes an answer slowly', async () => {
     const configuration = proxyConfiguration(given, { bind: ':80' })
     assert.match(configuration, /timeout client 10s/)
     const asked = ask(plain, `/v1/payments?entityId=${entity}&held`)
     await eventually(async () => held.length > 0, 'it is asked')
-    await new Promise(resolve => setTimeout(resolve, 11_000))
+    const slow = http.get({ port: plain.port, host: '127.0.0.1', path: '/v1/large', agent: false })
+    const [answer] = (await once(slow, 'response')) as [http.IncomingMessage]
+    let taken = 0
+    answer.on('data', chunk => {
+      taken += chunk.length
+      if (Date.now() > fast) return
+      answer.pause()
+      setTimeout(() => answer.resume(), chunk.length / 60) // 60 kB a second
+    })
+    const fast = Date.now() + 13_000
+    await new Promise(resolve => setTimeout(resolve, 13_000))
     for (const answer of held.splice(0)) (answer as http.ServerResponse).end('late')
     assert.equal((await asked).text, 'late')
+    await once(answer, 'end')
+    assert.equal(taken, largeBytes, 'nothing of it was cut off')
   })
 
   it('keeps no place for it over HTTP/2 either, but the few that a network needs', async () => {
@@ -589,20 +625,25 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       `POST ${path} HTTP/1.1\r\nHost: x\r\nCookie: tollgate-cell=one\r\nContent-Type: text/plain\r\n${size}\r\n\r\n`
     begun = []
     const piece = 'x'.repeat(limits.bodyMaxBytes + 80 * 1024)
-    const sockets = await Promise.all(
-      Array.from({ length: 80 }, (_, at) =>
-        connect(proxy, large('/office/files', 'Content-Length: 4000000') + piece, `127.0.3.${1 + (at % 40)}`),
-      ),
-    )
+    const file = large('/office/files', 'Content-Length: 4000000')
     const uploads = () => begun.filter(url => url === '/office/files').length
+    const come = (count: number, text: string) =>
+      Promise.all(Array.from({ length: count }, (_, at) => connect(proxy, text, `127.0.3.${1 + (at % 70)}`)))
+    // Of most of them the gateway hears the head alone.
+    const sockets = [...(await come(70, file)), ...(await come(70, file + piece))]
     try {
-      await eventually(async () => uploads() === 64, 'so many have come')
+      await eventually(async () => uploads() === 140, 'all have come, and more would')
       assert.equal((await ask(proxy, '/office/overview', { headers: cookie, from: '127.0.0.5' })).status, 200)
       assert.equal((await ask(proxy, '/office/settings', { body: 'a=b', headers: cookie, from: '127.0.0.5' })).status, 200)
-      assert.equal(uploads(), 64)
-      const third = await connect(proxy, large('/office/files', 'Content-Length: 4000000') + piece, '127.0.3.1')
+      const colleague = await connect(
+        proxy,
+        `${large('/office/ours', 'Content-Length: 20000')}${'x'.repeat(20_000)}`,
+        '127.0.0.5',
+      )
+      await eventually(async () => colleague.told.startsWith('HTTP/1.1 200 '), 'a colleague’s file')
+      const third = await connect(proxy, file, '127.0.3.1')
       await eventually(async () => third.told.startsWith('HTTP/1.1 429 '), 'one network has two at a time')
-      third.destroy()
+      closeAll([third, colleague])
     } finally {
       closeAll(sockets)
     }

@@ -24,6 +24,8 @@ export const standardLimits = { connections: connectionsMost, perNetwork: networ
 
 /** A whole body with its headers: what a request is known by may stand at its end. */
 const bufferBytes = limits.bodyMaxBytes + 64 * 1024
+/** For one client, at the system. What of it is free is told by thirds: 8 kB a second are seen within `timeout client`. */
+const sendBytes = 256 * 1024
 /** Of HTTP/2, of one connection: what waits to be sent has buffers for each. */
 const streamsMost = 8
 /** Measured with so many streams, where the client takes no answer. The windows of HTTP/2 change nothing of it. */
@@ -32,9 +34,9 @@ const connectionMegabytes = 3.3
 const headerBytesMost = 16 * 1024
 /** Requests of browsers that a gateway has at a time, a quarter of its places: what more of them come wait here. */
 const pagesMost = connectionsMost / 4
-/** Beside these, large bodies for the back office, which are not here as a whole when they go on: a place is taken until the last byte, also behind a refusal. */
-const uploadsMost = 64
-/** Of one network: who waits with one more would stand behind all of these. */
+/** Beside these, large bodies for the back office, which go on as they come: a gateway refuses a stranger's by its head, and a place is taken here until he has heard it. */
+const uploadsMost = connectionsMost / 8
+/** Of one network: 256 networks do not fill these places. */
 const networkUploadsMost = 2
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
 const networkBodiesMost = 128
@@ -44,6 +46,7 @@ const merchantPaths =
 /** What shoppers and the senders of their notices open; the address names the merchant. */
 const shopperPaths = '/r/ /slip/ /pay/ /v1/form/ /simulators/'
 
+const isFile = '{ var(txn.file) -m found }'
 const noEntity = '!{ var(txn.entity) -m found }'
 const noCell = '!{ var(txn.cell) -m found }'
 /** The old interface names its entity in XML, of which a percent sign may stand for each byte. What is quoted once more is read as it stands. No part of the
@@ -82,6 +85,7 @@ export function proxyConfiguration({ map, cells }: Cells, options: ProxyOptions)
 global
   maxconn ${connections} # each takes up to ${connectionMegabytes} MB when it is hostile, ${Math.ceil(connections * connectionMegabytes)} MB in all: MemoryMax of the unit is the bound
   tune.bufsize ${bufferBytes} # a body of the interface is ${limits.bodyMaxBytes} bytes at most, and may name its entity at the end
+  tune.sndbuf.client ${sendBytes} # who takes an answer slowly is seen to take it, however much the system would hold for him
   tune.h2.max-concurrent-streams ${streamsMost}
   hard-stop-after 5m
 ${perNetwork === 0 ? '' : `  localpeer ${self}\n`}
@@ -119,14 +123,15 @@ ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${perNetwork === 0 ? '' : merchantsMark()}
 ${office(names, certificate !== undefined)}
-${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if ${isTaken(connections, 1 / 2)} # many networks take all places`}
-  http-request wait-for-body time 20s # of each method; here it holds a place of its network, and none at a gateway
+  http-request set-var(txn.file) bool(true) if of_office sends_body !is_small
+${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if ${isTaken(connections, 1 / 2)} !${isFile} # many networks take all places`}
+  http-request wait-for-body time 20s if !${isFile} # of each method; here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if !of_office { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
 ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}
   ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
-  use_backend Uploads_%[var(txn.desk)] if of_office sends_body !is_small
+  use_backend Uploads_%[var(txn.desk)] if ${isFile}
   use_backend Browsers_%[var(txn.desk)] if of_office
   use_backend %[var(txn.cell)] if of_merchants { var(txn.cell) -m found }
   use_backend Browsers_%[var(txn.cell)] if { var(txn.cell) -m found }
@@ -205,24 +210,30 @@ const merchantsMark = (): string => `
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
   http-request track-sc2 ${counted('Bodies')} if sends_body of_merchants !is_small
-  http-request track-sc2 ${counted('Uploads')} if sends_body of_office !is_small
+  http-request track-sc2 ${counted('Uploads')} if of_office sends_body !is_small
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} } or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} }`
 
 const self = 'tollgate'
 
+/** Of these the last are known in any hour of 70 new ones a second, in some 40 MB: whose servers were merchants' is not forgotten for a sale. */
+const networksKnown = 262_144
+
 /** A proxy that is loaded anew hears of the one before whose servers are merchants', over a socket that no file and no port stands for. */
-const networkTables = (connections: number, bind: string): string => `
+const networkTables = (connections: number, bind: string): string => {
+  const passing = `${2 * connections} expire 10s store conn_cur`
+  return `
 peers Reloads
   bind abns@${self}-${bind.replaceAll(/[^\w.]/g, '-').slice(0, 64)}
   server ${self}
 ${[
-  ['Connections', '1h peers Reloads store conn_cur,gpt0'],
-  ['Requests', '10s store conn_cur'],
-  ['Bodies', '10s store conn_cur'],
-  ['Uploads', '10s store conn_cur'],
+  ['Connections', `${networksKnown} expire 1h peers Reloads store conn_cur,gpt0`],
+  ['Requests', passing],
+  ['Bodies', passing],
+  ['Uploads', passing],
 ]
-  .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire ${kept}\n`)
+  .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${kept}\n`)
   .join('')}`
+}
 
 /** As a gateway answers it: a merchant's program reads no other. */
 function answer(status: number, name: ResultName): string {
