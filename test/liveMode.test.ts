@@ -468,7 +468,7 @@ describe('live mode refuses by name', () => {
         ])
           assert.equal(refusal({ [place]: `postgres://${url}` }), '', url)
         const common = mkdtempSync(join(tmpdir(), 'tollgate-sockets-'))
-        const socket = new RegExp(`^MODE=live: ${place} reaches a socket in ${common}, where everybody may put one`, 'm')
+        const socket = new RegExp(`^MODE=live: ${place} reaches a socket in ${common}, which everybody may write to`, 'm')
         for (const [mode, sentence] of [
           [0o1777, socket],
           [0o2775, /^$/],
@@ -476,6 +476,32 @@ describe('live mode refuses by name', () => {
           chmodSync(common, mode)
           for (const url of [`/t?host=${common}`, `${encodeURIComponent(common)}/t`])
             assert.match(refusal({ [place]: `postgres://${url}` }), sentence, url)
+        }
+        const missing = join(common, 'not-there')
+        chmodSync(common, 0o1777)
+        assert.match(
+          refusal({ [place]: `postgres:///t?host=${missing}` }),
+          new RegExp(`reaches a socket in ${missing}, which others may make, who may write to the folder ${common}`),
+        )
+        if (process.getuid?.() === 0) {
+          // A server's folder, whoever the server is; but nobody's who came first, or may move it away.
+          const [open, of] = [join(common, 'of-a-server'), (path: string) => refusal({ [place]: `postgres:///t?host=${path}` })]
+          mkdirSync(open)
+          assert.equal(of(open), '')
+          chmodSync(common, 0o777)
+          assert.match(of(open), new RegExp(`others may replace, who may write to the folder ${common}`))
+          chownSync(open, 65_534, 65_534)
+          chmodSync(common, 0o1777)
+          assert.match(of(open), new RegExp(`another user has made in the folder ${common}`))
+          chmodSync(common, 0o755)
+          assert.equal(of(open), '')
+          const link = join(common, 'link')
+          symlinkSync(open, link)
+          assert.equal(of(link), '')
+          mkdirSync(join(common, 'of-somebody'))
+          chownSync(join(common, 'of-somebody'), 1000, 1000)
+          symlinkSync(open, join(common, 'of-somebody', 'link'))
+          assert.match(of(join(common, 'of-somebody', 'link')), /another user may replace, whose folder/)
         }
         for (const said of ['sslmode=disable', 'sslmode=no-verify', 'ssl=false'])
           assert.equal(refusal({ [place]: `postgres://db/t?${said}` }), '', said)
@@ -1019,6 +1045,23 @@ test('metrics are told to who has the token', async () => {
   assert.equal(await status({ Authorization: `Bearer ${token}` }), 200)
   await gateway.stop()
   await database.drop()
+})
+
+test('cells reporting tells its password to nobody either', async () => {
+  const environment = { DATABASE_URL: 'postgres://127.0.0.1:9/x' }
+  const cells = (more: object) =>
+    JSON.stringify({ map: 'm', cells: [{ name: 'one', environment: { ...environment, ...more }, gateways: ['127.0.0.1:9'] }] })
+  const REPORTING_DATABASE_URL = 'postgres://reader:secret@192.0.2.2/x'
+  for (const [mode, file] of [
+    [{ MODE: 'live' }, cells({})],
+    [{}, cells({ MODE: 'live' })],
+  ] as const) {
+    const path = put('cells.json', file, 0o600)
+    const given = { DATA_DIR: folder, REPORTING_DATABASE_URL, ...mode }
+    const { code, out } = await commands.runIn(given, 'cells', 'reporting', '--cells', path)
+    assert.equal(code, 1)
+    assert.match(out, /MODE=live: REPORTING_DATABASE_URL reaches 192\.0\.2\.2 without TLS/)
+  }
 })
 
 test('no command takes a secret as an argument', async () => {

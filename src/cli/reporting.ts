@@ -13,9 +13,10 @@ import { isMigrated, migrate } from '../platform/database/migrate.ts'
 import { lagOf } from '../platform/database/reporting.ts'
 import { addressRefusal } from '../platform/database/servers.ts'
 import { errorText } from '../platform/errors.ts'
-import { type Cell, environmentOf, readCells } from '../start/cells.ts'
+import { type Cell, environmentOf, readCells, worksLive } from '../start/cells.ts'
 import { type Config, readConfig } from '../start/config.ts'
 import { databaseOfCell, whyShared } from '../start/gatewayDatabase.ts'
+import { databaseRefusals } from '../start/liveMode.ts'
 import { findRole, grantReading, rightsBeyond } from '../start/reporting/roles.ts'
 import {
   dropSlots,
@@ -66,7 +67,7 @@ export default (program: Command): void => {
 async function reporting({ cells: file, end, reader }: Options): Promise<void> {
   const cells = readCells(file)
   const url = process.env.REPORTING_DATABASE_URL || refuseCommand('REPORTING_DATABASE_URL must name the reporting database.')
-  refuseAddress('REPORTING_DATABASE_URL', url)
+  refuseAddress('REPORTING_DATABASE_URL', url, worksLive(cells.cells))
   const pool = poolOf(url)
   try {
     const refused = await subscriberRefusals(pool, cells.cells.length).catch((error: Error) => [
@@ -224,7 +225,7 @@ async function withCell<Value>(
     refuseCommand(
       'Its environment must hold REPLICATION_URL: the reporting server keeps the password of the role that it names, which must not be that of the owner (docs/operating-reporting.md).',
     )
-  refuseAddress('REPLICATION_URL', url)
+  refuseAddress('REPLICATION_URL', url, config.mode === 'live')
   const [owner, replicator] = [poolOf(config.databaseUrl), poolOf(url)]
   try {
     return await work({ name: cell.name, owner, replicator, url }, config, async (action, work) => {
@@ -236,9 +237,11 @@ async function withCell<Value>(
   }
 }
 
-function refuseAddress(name: string, url: string): void {
+function refuseAddress(name: string, url: string, isLive: boolean): void {
   const refusal = addressRefusal(url)
   if (refusal !== undefined) refuseCommand(`${name} ${refusal}.`)
+  const refusals = isLive ? databaseRefusals(name, url) : []
+  if (refusals.length > 0) refuseCommand(refusals.join('\n'))
 }
 
 const refuseUnreached = (error: Error): never =>

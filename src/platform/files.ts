@@ -47,9 +47,6 @@ export function othersMayRead(path: string): boolean {
   return stat !== undefined && (stat.mode & (isHandedOver(stat) ? 0o037 : 0o077)) !== 0
 }
 
-/** Also where the sticky bit is set. False for what is not there. */
-export const everybodyMayPut = (folder: string): boolean => ((statOf(folder)?.mode ?? 0) & 0o002) !== 0
-
 /**
  * Root's, to be read by a group that we are in, or by us alone through an access list, whose mask then stands where the group's rights do: so Kubernetes and
  * systemd hand over secrets.
@@ -59,7 +56,7 @@ const isHandedOver = ({ uid, gid }: Stats): boolean =>
 
 /** Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. */
 export const whoMayReplace = (path: string): string | undefined =>
-  existsSync(path) ? whoDecides(path, next => `leads to no file: ${next}`) : undefined
+  existsSync(path) ? whoDecides(path, { missing: next => `leads to no file: ${next}` }) : undefined
 
 /** The end of a sentence about a file with secrets in it; undefined where nobody else gets at it, nor at what a shell hands over. */
 export const whoGetsAt = (path: string): string | undefined =>
@@ -77,24 +74,35 @@ const program = dirname(dirname(import.meta.dirname))
  * made where everybody may, as in /tmp; otherwise its sticky bit will do, and below the program whoever owns that may do what its gateway may.
  */
 export const whoMayPlace = (folder: string, { strict }: { readonly strict: boolean }): string | undefined =>
-  whoDecides(
-    folder,
-    (_, above) =>
-      strict && (statSync(above).mode & 0o022) !== 0 ? `others may make, who may write to the folder ${above}` : undefined,
-    strict ? undefined : program,
-  )
+  whoDecides(folder, strict ? { missing: whoMayMake } : { missing: () => undefined, program })
 
-/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. `program`: what is below is its owner's too. */
-function whoDecides(
-  path: string,
-  missing: (next: string, above: string) => string | undefined,
-  program?: string,
-): string | undefined {
+/** Who else than a server could listen in a folder. It is the server's, whoever that is, and its group may be; but nobody else's, who came first to a place for everybody. */
+export const whoMayListen = (folder: string): string | undefined =>
+  whoDecides(folder, {
+    missing: whoMayMake,
+    server: statOf(folder)?.uid,
+    end: ({ mode }) => ((mode & 0o002) !== 0 ? 'everybody may write to' : undefined),
+  })
+
+const whoMayMake = (_: string, above: string): string | undefined =>
+  (statSync(above).mode & 0o022) !== 0 ? `others may make, who may write to the folder ${above}` : undefined
+
+type Way = {
+  readonly missing: (next: string, above: string) => string | undefined
+  /** What is below is its owner's too. */
+  readonly program?: string
+  /** A user who may own what is on the way, where nobody else could have made it. */
+  readonly server?: number | undefined
+  readonly end?: (stat: Stats) => string | undefined
+}
+
+/** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. */
+function whoDecides(path: string, { missing, program, server, end }: Way): string | undefined {
   const whole = isAbsolute(path) ? path : `${process.cwd()}/${path}`
   const isBelow = program !== undefined && `${whole}/`.startsWith(`${program}/`) && !whole.split('/').includes('..')
   const trusted = isBelow ? program : undefined
   const own = trusted === undefined ? undefined : statSync(trusted).uid
-  const isOfOthers = ({ uid }: Stats) => uid !== own && !isOwn(uid)
+  const isOfOthers = ({ uid }: Stats) => uid !== own && uid !== server && !isOwn(uid)
   let place = trusted ?? '/'
   let links = 0
   for (const ahead = whole.slice(trusted?.length ?? 0).split('/'); ahead.length > 0; ) {
@@ -109,6 +117,8 @@ function whoDecides(
     const next = join(place, name)
     const stat = lstatOf(next)
     if (!stat || links > linksMost) return missing(next, place)
+    if (stat.uid === server && !isOwn(server) && (statSync(place).mode & 0o022) !== 0)
+      return `another user has made in the folder ${place}, where others may`
     if (!stat.isSymbolicLink()) {
       place = next
       continue
@@ -121,6 +131,7 @@ function whoDecides(
   }
   const stat = statSync(place)
   if (place === trusted) return
+  if (end) return end(stat)
   if (isOfOthers(stat)) return 'another user may change: it must belong to the user of the gateway, or to root'
   if ((stat.mode & 0o022) !== 0) return `others may change: ${stat.isDirectory() ? 'chmod go-w' : 'set its mode to 0600'}`
 }

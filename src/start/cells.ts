@@ -59,11 +59,15 @@ export function readCells(path: string, environment: Environment = process.env):
   const source = `The cells file ${path}`
   const { map, reload, cells } = read(cellsSchema, readJsonFile(path, source), source)
   // It names a program, and what Node starts with: whoever changes it decides what is run here, in whatever mode.
-  const isLive = [environment, ...cells.map(cell => environmentOf(cell, environment))].some(({ MODE }) => MODE === 'live')
-  const who = isLive ? whoGetsAt(path) : whoMayReplace(path)
-  if (who !== undefined) throw new OperatorError(`${isLive ? 'MODE=live: ' : ''}--cells names ${path}, which ${who}.`)
+  const live = worksLive(cells, environment)
+  const who = live ? whoGetsAt(path) : whoMayReplace(path)
+  if (who !== undefined) throw new OperatorError(`${live ? 'MODE=live: ' : ''}--cells names ${path}, which ${who}.`)
   return { map: resolve(dirname(path), map), ...(reload && { reload: reload as [string, ...string[]] }), cells }
 }
+
+/** Whether a command, or a cell that it works on, is of live mode. */
+export const worksLive = (cells: readonly Cell[], environment: Environment = process.env): boolean =>
+  [environment, ...cells.map(cell => environmentOf(cell, environment))].some(({ MODE }) => MODE === 'live')
 
 /** What a command for this cell is run with: the cell's own settings over those of the process, whose database is never meant. */
 export const environmentOf = ({ environment }: Cell, around: Environment = process.env): Environment => ({

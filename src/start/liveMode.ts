@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { fileParameters, parametersOf, serverWithoutTls, socketFoldersOf } from '../platform/database/servers.ts'
-import { everybodyMayPut, othersMayRead, whoMayPlace, whoMayReplace } from '../platform/files.ts'
+import { othersMayRead, whoMayListen, whoMayPlace, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
 import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
 
@@ -97,28 +97,30 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     nodeSettings
       .filter(([name, pattern]) => pattern.test(setting(name) ?? ''))
       .map(([name, , why]) => `MODE=live: ${name} is set, which ${why}.`),
-  ({ setting }) =>
-    databases.flatMap(place => {
-      const host = serverWithoutTls(setting(place) ?? '')
-      return when(
-        host !== undefined,
-        `MODE=live: ${place} reaches ${host} without TLS: add ?sslmode=verify-full, or ?sslmode=disable where only your own machines hear it.`,
-      )
-    }),
-  ({ setting }) =>
-    databases.flatMap(place =>
-      socketFoldersOf(setting(place) ?? '')
-        .filter(everybodyMayPut)
-        .map(
-          folder =>
-            `MODE=live: ${place} reaches a socket in ${folder}, where everybody may put one, and would be told the password: have the server make it in a folder of its own (unix_socket_directories).`,
-        ),
-    ),
+  ({ setting }) => databases.flatMap(place => databaseRefusals(place, setting(place) ?? '')),
   ({ partners }) =>
     partners
       .filter(([, url]) => url.startsWith('http:'))
       .map(([place]) => `MODE=live: ${place} is an address without TLS: it must begin with https://.`),
 ]
+
+/** The driver tells the password to whoever answers. */
+export const databaseRefusals = (place: string, url: string): string[] => {
+  const host = serverWithoutTls(url)
+  return [
+    ...when(
+      host !== undefined,
+      `MODE=live: ${place} reaches ${host} without TLS: add ?sslmode=verify-full, or ?sslmode=disable where only your own machines hear it.`,
+    ),
+    ...socketFoldersOf(url).flatMap(folder => {
+      const who = whoMayListen(folder)
+      return when(
+        who !== undefined,
+        `MODE=live: ${place} reaches a socket in ${folder}, which ${who}, and whoever listens there would be told the password: have the server make it in a folder of its own (unix_socket_directories).`,
+      )
+    }),
+  ]
+}
 
 const refusedOf = (name: string, path: string, who: string | undefined): string[] =>
   when(who !== undefined, `MODE=live: ${name} names ${path}, which ${who}.`)
