@@ -325,8 +325,8 @@ describe('a reversal of ours', () => {
     await atRest(body.id)
     assert.deepEqual(host.types(), ['0200', '0420', '0421'])
   })
-  it('is ended by 25: there is nothing', async () => {
-    host.tell = message => (isTakeBack(message.type) ? '25' : 'silence')
+  it('is ended by 25: there is nothing, whatever amount it names', async () => {
+    host.tell = message => (isTakeBack(message.type) ? { code: '25', more: [[4, '000000000000']] } : 'silence')
     const { body } = await pay()
     await later(async () => (await codeOf(body.id)) === timedOut, 'recovery')
     await atRest(body.id)
@@ -375,6 +375,45 @@ describe('a reversal of ours', () => {
     await atRest(body.id)
     assert.deepEqual(host.types(), ['0200', '0420'])
   })
+})
+
+describe('a refund that is answered with another amount', () => {
+  it('is taken back, and until then the money is refunded by nobody', async () => {
+    const { body } = await pay()
+    let isWell = false
+    host.tell = message => {
+      if (isTakeBack(message.type)) return isWell ? '00' : '96'
+      return isCredit(message) && !isWell ? { code: '00', more: [[4, '000000009201']] } : '00'
+    }
+    assert.equal((await refund(body.id)).body.result.code, '100.550.701')
+    for (let press = 0; press < 3; press++) {
+      assert.equal((await refund(body.id)).body.result.code, '700.400.570')
+      ahead += 660_000
+    }
+    assert.equal(host.received.filter(({ message, type }) => isCredit(message) && type === '0200').length, 1)
+    isWell = true
+    await later(async () => host.totals().cleared === 9200, 'it is taken back')
+    await later(async () => (await refund(body.id)).body.result.code === success, 'it can be refunded again')
+    assert.equal(host.totals().cleared, 0)
+    await booksAgree()
+  })
+})
+
+describe('a capture that is approved when somebody has been told that it was declined', () => {
+  for (const isReversed of [true, false])
+    it(`is taken back${isReversed ? ', and is a case where the hold was reversed meanwhile' : ''}`, async () => {
+      host.tell = message => (message.type.startsWith('022') ? { code: '05', books: false } : '00')
+      const { body } = await pay({ paymentType: 'PA' })
+      const captured = await gateway.refer(body.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' })
+      assert.equal(captured.status, 400)
+      if (isReversed) assert.equal((await gateway.refer(body.id, { paymentType: 'RV' })).body.result.code, success)
+      const { message } = host.received.find(({ type }) => type.startsWith('022'))!
+      host.answer(message, { code: '00', books: true })
+      await later(async () => host.types().some(isTakeBack), 'it is taken back')
+      await atRest(captured.body.id)
+      assert.deepEqual(await openCases(body.id), isReversed ? ['reversalOpen'] : [])
+      assert.deepEqual(await openCases(captured.body.id), [])
+    })
 })
 
 describe('an approval that comes late', () => {

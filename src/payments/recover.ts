@@ -117,9 +117,19 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
   const carried = { type: 'RV', recovering: true, reference } as const
   const reply = await giveBack(parts, item, found, carried)
   if (reply !== 'done') return reply
+  if (payment.type === 'CP') await tellOfHold(parts, found)
   if (late) await acknowledgeLateApproval(parts.database.work, item.merchantId, item.subjectId, parts.clock.real())
   parts.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
   return 'done'
+}
+
+/** What a capture took goes into the hold again, also where that was reversed meanwhile: no reversal of ours would be another one then. */
+async function tellOfHold(parts: PaymentParts, { payment, root }: Carried): Promise<void> {
+  const chain = await findChain(parts.database.work, root.merchantId, root.id)
+  const isReversed = chain.some(({ type, answer, id }) => type === 'RV' && answer?.approved && id > payment.id)
+  if (!isReversed) return
+  const why = `the capture ${payment.id} was approved late and taken back behind the reversal of the hold: it may be held again`
+  await openPaymentCase(parts, root, 'reversalOpen', why)
 }
 
 /** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late; and the reversal that is
@@ -138,8 +148,10 @@ export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const { held, isUnsent } = end
   if (!isUnsent || isForSomebody(item.attempts, true))
     await openPaymentCase(parts, authorized, 'reversalOpen', `the capture failed, and so did the reversal: ${held}`)
+  if (isUnsent) return again
   // Each attempt is a payment of its own: what a bank declines so often it will go on declining.
-  return isUnsent || item.attempts < declinesMost ? again : 'done'
+  const declines = Number(item.details.declines ?? 0) + 1
+  return declines < declinesMost ? { ...again, details: { declines } } : 'done'
 }
 
 const declinesMost = 12

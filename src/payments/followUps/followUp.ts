@@ -95,7 +95,7 @@ async function write(
   const written = await parts.database.inChain(merchantId, rootId, lock, async (db, [payments, card]) => {
     if (payments.length === 0) return undefined // it was archived meanwhile
     const read = chainOf(payments, request, rootId)
-    const failed = read.followers.filter(one => one.type === 'CP' && one.answer?.approved === false && wasSent(one))
+    const failed = read.followers.filter(one => takenBackFirst.has(one.type) && one.answer?.approved === false && wasSent(one))
     const chain = { ...read, takesBack: await owesReversal(db, merchantId, failed) }
     const { settings, id } = request.channel
     if (settings.ownChannelOnly && chain.reference.channelId !== id) return undefined // nor is there another merchant's
@@ -149,7 +149,9 @@ export async function captureAtOnce(
   return captured
 }
 
-/** A capture of another amount is taken back first: taken back after the hold, it would put its amount into the hold again. */
+/** Nothing else of a chain is done before these are taken back: what a capture took goes into the hold again, and a refund that stands would be made twice. */
+const takenBackFirst: ReadonlySet<string> = new Set<FollowUpType>(['CP', 'RF'])
+
 async function owesReversal(db: Connection, merchantId: string, captures: readonly Pick<Payment, 'id'>[]): Promise<boolean> {
   const ids = captures.map(({ id }) => id)
   return ids.length > 0 && (await dueAbout(db, merchantId, ['reverse'], ids)).length > 0
@@ -181,6 +183,8 @@ export async function completeCapture(
   }
   if (reversalOpen(authorized, chain) === 0) return 'over'
   if (await owesReversal(parts.database.work, authorized.merchantId, chain.filter(isCompleting))) return 'again'
+  // A record of each look at a connector that is gone would say nothing.
+  if (!parts.connectors.get(authorized.connector)?.operations.RV) return { held: 'operationNotOffered', isUnsent: true }
   const { outcome, body } = await refer(parts, channel, authorized, { paymentType: 'RV' })
   if (isApproved(outcome)) return 'over'
   if (outcome === 'pending') return 'again'

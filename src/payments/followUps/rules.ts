@@ -28,7 +28,7 @@ export type Chain = {
   readonly reference: PaymentState
   readonly root: PaymentState
   readonly followers: readonly PaymentState[]
-  /** A capture that failed stands at the other side, and is taken back: until then nobody knows what is held. */
+  /** A capture or refund that failed stands at the other side, and is taken back: until then nobody knows what is held, or can be refunded. */
   readonly takesBack?: boolean
 }
 
