@@ -656,6 +656,31 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.ok(!begun.includes(`/pay/1.${entity}`))
   })
 
+  it('lets no body through over HTTP/2 of which no header says that there is one, but a small one', async () => {
+    begun = []
+    const session = http2.connect(`http://127.0.0.1:${plain.port}`)
+    const send = (path: string, bytes: number, ends: boolean) =>
+      new Promise<number | undefined>(resolve => {
+        const stream = session.request({ ':path': path, ':method': 'GET', cookie: 'tollgate-cell=one' }, { endStream: false })
+        stream.on('response', answer => resolve(answer[':status']))
+        stream.on('error', () => {}) // refused, it takes nothing more
+        stream.write('x'.repeat(bytes))
+        if (ends) stream.end()
+      })
+    for (const [path, ends] of [
+      ['/office/silent', false],
+      ['/office/whole', true],
+      [`/pay/1.${entity}`, false],
+    ] as const)
+      assert.equal(await send(path, 400_000, ends), 413)
+    assert.equal(await send('/office/small', 1000, true), 200)
+    assert.deepEqual(
+      begun.filter(url => url !== '/health/ready'),
+      ['/office/small'],
+    )
+    session.destroy()
+  })
+
   it('waits for so many large bodies of one network, while its small ones and those of others go through', async () => {
     const large = (size: string, path: string) =>
       `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n${size}\r\n\r\n`

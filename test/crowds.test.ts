@@ -932,6 +932,8 @@ describe('a proxy whose caller has too much under way', () => {
     const reads = `/v1/payments/${'0'.repeat(32)}?entityId=${sandbox.entityId}`
     const [good, wrong] = [`Authorization: Bearer ${sandbox.accessToken}\r\n`, 'Authorization: Bearer wrong\r\n']
     assert.equal(await hears(request('GET', reads, good)), true)
+    const load = `<Request version="1.0"><Header><Security/></Header><Query entity="${sandbox.entityId}" level="CHANNEL" mode="INTEGRATOR_TEST" type="STANDARD"><Identification><UniqueID>${'0'.repeat(32)}</UniqueID></Identification></Query></Request>`
+    assert.equal(await hears(request('POST', '/payment/query', good, new URLSearchParams({ load }).toString())), true)
     assert.equal(await hears(request('GET', reads, good), '127.0.0.8'), false)
     for (const [method, path, header, body] of [
       ['GET', reads, wrong],

@@ -38,6 +38,18 @@ export type Authenticate = (
 ) => Caller | HttpAnswer | Promise<HttpAnswer>
 
 export function authenticator(parts: HttpParts): Authenticate {
+  const find = callerFinder(parts)
+  return (request, ...asked) => {
+    const found = find(request, ...asked)
+    if (!isCaller(found)) return found
+    const { merchantId, entityId, token } = found
+    request.seen.caller = { merchantId, entityId, tokenId: token.id }
+    request.isServers()
+    return found
+  }
+}
+
+function callerFinder(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
   return (request, form, action, otherwise) => {
     const named = entityIn(form) ?? otherwise
@@ -139,9 +151,6 @@ export function readCaller(
   request.seen.form = heldForm(form)
   const caller = authenticate(request, form, action, otherwise)
   if (!isCaller(caller)) return caller
-  const { merchantId, entityId, token } = caller
-  request.seen.caller = { merchantId, entityId, tokenId: token.id }
-  request.isServers()
   return { form, caller }
 }
 

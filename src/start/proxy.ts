@@ -127,6 +127,7 @@ ${office(names, certificate !== undefined)}
 ${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if ${isTaken(connections, 1 / 2)} !${isFile} # many networks take all places`}
   http-request wait-for-body time 20s if !${isFile} # of each method; here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if !of_office { req.body_size gt ${limits.bodyMaxBytes} }
+  ${refusal(413, 'bodyTooLarge')} if !sends_body { req.body_size gt ${headerBytesMost} } # over HTTP/2 no header need say that there is one
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
 ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}

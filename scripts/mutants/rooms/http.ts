@@ -11,6 +11,8 @@ export const httpMutants: readonly Mutant[] = [
     find: "rest.lastIndexOf(',')", instead: "rest.indexOf(',')" },
   { name: 'a body is kept until its answer is gone', file: 'src/http/answer.ts', tests: ['crowds'],
     find: "request.body = ''", instead: '' },
+  { name: 'old queries are of no merchant’s server', file: 'src/http/authenticate.ts', tests: ['crowds'],
+    find: 'request.seen.caller = { merchantId, entityId, tokenId: token.id }', instead: 'request.seen.caller = { merchantId, entityId }' },
   { name: 'checkouts: whoever shows any token is no stranger', file: 'src/http/authenticate.ts', tests: ['checkouts'],
     find: 'return isGood(token, credentials) && !mustWait(parts, request, token, credentials) ? token : undefined',
     instead: "return { id: '' } as Token" },

@@ -427,6 +427,8 @@ export const startMutants: readonly Mutant[] = [
     find: 'connectionsMost / 8', instead: 'connectionsMost / 64' },
   { name: 'cells: small forms of the back office stand behind large files', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'bool(true) if of_office sends_body !is_small', instead: 'bool(true) if of_office sends_body' },
+  { name: 'cells: a body over HTTP/2 that no header names takes the places of pages', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: "if !sends_body { req.body_size gt", instead: "if sends_body { req.body_size gt 999999999 } { req.body_size gt" },
   { name: 'cells: a file that comes slowly is cut off in a crowd', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: ' !${isFile} # many networks', instead: ' # many networks' },
   { name: 'cells: shoppers may send what no gateway takes', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
