@@ -13,7 +13,7 @@ import { auditWatch } from '../src/audit/watch.ts'
 import { type Clock, clockWith, systemClock } from '../src/platform/clock.ts'
 import { connect, inTransaction } from '../src/platform/database/connect.ts'
 import type { Log, LogFields } from '../src/platform/log.ts'
-import { makeKeys } from '../src/vault/keys.ts'
+import { type Keys, makeKeys } from '../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, testKeys } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
@@ -305,6 +305,23 @@ describe('verify finds', () => {
       await tamper('insert into audit_head (sequence) values (0) on conflict do nothing')
     })
   }
+
+  it('is told where all of it is under a lookup key that was retired: whoever has that could have written it', async () => {
+    const seal = Buffer.alloc(32, 1)
+    const [old, newer] = [makeKeys([seal], Buffer.alloc(32, 8)), makeKeys([seal], Buffer.alloc(32, 9))]
+    const ours = { ...newer, retired: old.lookup }
+    await tamper('delete from audit; delete from audit_head; insert into audit_head (sequence) values (0)')
+    await beginAudit(pool, old)
+    const write = (keys: Keys) => inTransaction(pool, db => record(db, { ...recorder, keys }, [entry(1), entry(2)]))
+    const findings = async () => (await verify(pool, ours)).findings
+    await write(old)
+    assert.match((await findings()).join(), /^The head of the chain is under a lookup key that was retired/)
+    await write({ ...newer, lookup: [...newer.lookup, ...old.lookup] })
+    assert.deepEqual(await findings(), [], 'rows from before stay under it')
+    assert.equal((await verify(pool, newer)).findings.length, 2)
+    await write(makeKeys([seal], Buffer.alloc(32, 7)))
+    assert.match((await findings()).join(), /The head of the chain was not written by this installation/)
+  })
 
   it('a chain that was written anew with another key', async () => {
     await tamper('delete from audit; update audit_head set sequence = 0, proof = null')

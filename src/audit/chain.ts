@@ -205,7 +205,12 @@ async function follow(
   }
   if (window?.before !== undefined) return { rows, first: begin + 1, head: nameOf(last, before), findings }
   if (head && head.sequence > last) findings.push(`Rows ${last + 1} to ${head.sequence} are missing at the end.`)
-  else if (head && !isSealed(keys, head, before)) findings.push('The head of the chain was not written by this installation.')
+  else if (head && !isSealed(keys, head, before))
+    findings.push(
+      keys.retired?.some(key => isSealed({ ...keys, lookup: [key] }, head, before))
+        ? 'The head of the chain is under a lookup key that was retired: all of it is from before that, or was written anew by whoever has that key.'
+        : 'The head of the chain was not written by this installation.',
+    )
   if (beyond.length > 0)
     findings.push(`${beyond.length} rows stand beyond the end, from ${beyond[0]} on: this installation did not write them.`)
   if (!seen) findings.push(`The chain does not hold ${expected}.`)
@@ -221,11 +226,11 @@ const textOf = (hash: Buffer | null): string => hash?.toString('hex') ?? ''
 const isSealed = (keys: Keys, { sequence, proof }: Head, hash: Buffer | null): boolean =>
   proof !== null && proofsOf(keys, sequence, hash).some(one => proof.equals(one))
 
-/** Under every lookup key: rows from before a change of the key stay under the one that they were written with. */
-function hashesOf(keys: Keys, before: Buffer | null, row: Omit<AuditRow, 'hash'>) {
+/** Under every lookup key, retired ones too: rows from before a change of the key stay under the one that they were written with. It is the head that nobody makes with these. */
+function hashesOf({ lookup, retired = [], ...keys }: Keys, before: Buffer | null, row: Omit<AuditRow, 'hash'>) {
   const { sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details } = row
   const content = [sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details]
-  return keyedHashes(keys, 'audit row', `${textOf(before)}\n${JSON.stringify(content)}`)
+  return keyedHashes({ ...keys, lookup: [...lookup, ...retired] }, 'audit row', `${textOf(before)}\n${JSON.stringify(content)}`)
 }
 
 const proofsOf = (keys: Keys, sequence: number, hash: Buffer | null) =>

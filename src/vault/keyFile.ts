@@ -50,8 +50,8 @@ export const retiredFile = (path: string): string => `${path}.retired`
 export const sandboxKeyFiles = (folder: string): string[] =>
   ['seal.key', 'lookup.key'].map(name => join(folder, name)).flatMap(path => [path, draftFile(path), retiredFile(path)])
 
-/** With the lookup keys that were retired: what is only verified may have been hashed under them. */
+/** With the lookup keys that were retired: rows of an audit may have been hashed under them. */
 export function withRetired(keys: Keys, path: string | undefined): Keys {
   const retired = path === undefined ? [] : readKeyLines(retiredFile(path), 'lookup').map(({ hex }) => Buffer.from(hex, 'hex'))
-  return { ...keys, lookup: [...keys.lookup, ...makeKeys([], ...retired).lookup] }
+  return { ...keys, retired: makeKeys([], ...retired).lookup }
 }

@@ -24,8 +24,10 @@ export type Key = { readonly id: string; readonly key: KeyObject }
 export type Keys = {
   /** Newest first: the first seals, all of them open. */
   readonly seal: readonly Key[]
-  /** Newest first: the first makes what is stored, all find it. A gateway has two at most, a command may read an old audit with more. */
+  /** Newest first: the first makes what is stored, all find it. Two at most. */
   readonly lookup: readonly Key[]
+  /** Lookup keys that nothing is written with any more, for a command that reads an old audit: somebody else may have them by now. */
+  readonly retired?: readonly Key[]
 }
 
 const lookupKeysMax = 2
