@@ -14,13 +14,14 @@ export type Treatment = (typeof treatments)[number]
 export type CardNumberRules = { readonly inTexts: Treatment; readonly inIdentifiers: Treatment }
 
 const [shortest, longest] = [12, 19]
-const ordinary = '[\\s\\p{Pd}\\p{Cf}.]{0,3}'
-const any = '[^\\p{L}\\p{Nd}]{0,8}'
+/** What Unicode has no sign for, and the blank of Braille, nobody sees either; four of these are letters by their class. */
+const ordinary = '[\\s\\p{Pd}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800.]{0,3}'
+const any = '[[^\\p{L}\\p{Nd}]\\p{Default_Ignorable_Code_Point}]{0,8}'
 const runWith = (gap: string, flags: string) => new RegExp(`\\p{Nd}(?:${gap}\\p{Nd}){${shortest - 1},}`, flags)
-const ordinaryRun = runWith(ordinary, 'u')
-const anyRun = runWith(any, 'u')
-const anyRuns = runWith(any, 'gu')
-const ordinaryGap = new RegExp(`^${ordinary}$`, 'u')
+const ordinaryRun = runWith(ordinary, 'v')
+const anyRun = runWith(any, 'v')
+const anyRuns = runWith(any, 'gv')
+const ordinaryGap = new RegExp(`^${ordinary}$`, 'v')
 const digit = /\p{Nd}/u
 const digits = /\p{Nd}/gu
 /** Raised, lowered, in circles or brackets, with a full stop behind them: numerals, though no digits by their class. */

@@ -14,10 +14,13 @@ import { makeRole } from './role.ts'
 export async function initialise(place: EmbeddedPlace, fast: boolean, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
   const { folder, cluster, binaries, account } = place
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith('postgres.new-')) removeFolder(join(folder, name))
-  }
-  const draft = `${cluster}.new-${randomUUID()}` // a name of its own: an interrupted initdb may still be writing to the last one
+  for (const name of readdirSync(folder))
+    if (name.startsWith('postgres.new-')) {
+      try {
+        removeFolder(join(folder, name))
+      } catch {} // a killed start has left its initdb, which still writes there: the next start removes it
+    }
+  const draft = `${cluster}.new-${randomUUID()}`
   mkdirSync(draft, { mode: 0o700 })
   if (process.getuid?.() === 0) chownSync(draft, account.uid, account.gid)
   const initdb = start(
