@@ -400,18 +400,44 @@ describe('a refund that is answered with another amount', () => {
 })
 
 describe('a capture that is approved when somebody has been told that it was declined', () => {
-  for (const isReversed of [true, false])
-    it(`is taken back${isReversed ? ', and is a case where the hold was reversed meanwhile' : ''}`, async () => {
+  for (const [type, isReversed] of [
+    ['PA', true],
+    ['PA', false],
+    ['PA.CP', true],
+  ] as const)
+    it(`is taken back${isReversed ? ', and is a case where the hold was reversed meanwhile' : ''} (${type})`, async () => {
       host.tell = message => (message.type.startsWith('022') ? { code: '05', books: false } : '00')
-      const { body } = await pay({ paymentType: 'PA' })
-      const captured = await gateway.refer(body.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' })
+      const paid = await pay({ paymentType: type })
+      const root = type === 'PA' ? paid.body.id : paid.body.referencedId
+      const captured = type === 'PA' ? await gateway.refer(root, { paymentType: 'CP', amount: '92.00', currency: 'EUR' }) : paid
       assert.equal(captured.status, 400)
-      if (isReversed) assert.equal((await gateway.refer(body.id, { paymentType: 'RV' })).body.result.code, success)
+      if (type === 'PA' && isReversed) assert.equal((await gateway.refer(root, { paymentType: 'RV' })).body.result.code, success)
       const { message } = host.received.find(({ type }) => type.startsWith('022'))!
       host.answer(message, { code: '00', books: true })
       await later(async () => host.types().some(isTakeBack), 'it is taken back')
+      await Promise.all([atRest(captured.body.id), atRest(root)])
+      assert.deepEqual(await openCases(captured.body.id), isReversed ? ['reversalOpen'] : [])
+    })
+})
+
+describe('the rest of a hold that is released', () => {
+  for (const [amount, isDone] of [
+    ['000000009200', true],
+    ['000000003000', true],
+    ['000000006200', true],
+    ['000000000100', false],
+  ] as const)
+    it(`${isDone ? 'is' : 'is not'} when the host answers ${Number(amount) / 100} of 92.00, of which 30.00 was captured`, async () => {
+      let isRight = isDone
+      host.tell = message =>
+        isTakeBack(message.type) ? { code: '00', books: isRight, more: isRight ? [] : [[4, amount]] } : '00'
+      if (isDone) host.tell = message => (isTakeBack(message.type) ? { code: '00', more: [[4, amount]] } : '00')
+      const { body } = await pay({ paymentType: 'PA' })
+      const captured = await gateway.refer(body.id, { paymentType: 'CP', amount: '30.00', currency: 'EUR' })
+      if (!isDone) await later(async () => (await openCases(captured.body.id))[0] === 'reversalOpen', 'a case')
+      isRight = true
       await atRest(captured.body.id)
-      assert.deepEqual(await openCases(body.id), isReversed ? ['reversalOpen'] : [])
+      assert.equal(host.types().filter(isTakeBack).length, isDone ? 1 : 2)
       assert.deepEqual(await openCases(captured.body.id), [])
     })
 })

@@ -643,7 +643,15 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       await eventually(async () => colleague.told.startsWith('HTTP/1.1 200 '), 'a colleague’s file')
       const third = await connect(proxy, file, '127.0.3.1')
       await eventually(async () => third.told.startsWith('HTTP/1.1 429 '), 'one network has two at a time')
-      closeAll([third, colleague])
+      // Of such lengths the last 32 bits are small, none at all, or less than that.
+      const long = await Promise.all(
+        ['4294967297', '4294967296', '2147483649', '00004294967297'].map(length =>
+          connect(proxy, large('/office/sign-in', `Content-Length: ${length}`), '127.0.3.2'),
+        ),
+      )
+      await eventually(async () => long.every(({ told }) => told.startsWith('HTTP/1.1 429 ')), 'none is small')
+      assert.ok(!begun.includes('/office/sign-in'))
+      closeAll([third, colleague, ...long])
     } finally {
       closeAll(sockets)
     }

@@ -58,8 +58,8 @@ const server = http.createServer((incoming, outgoing) => {
   })
 })
 
-/** What the wallet says that it has refunded, where it is not what it has. */
-let grossRefund: string | undefined
+/** What the wallet says instead of its own. */
+let walletSays: Readonly<Record<string, string>> = {}
 /** Between the gateway and the wallet: changes its words. */
 const changing = http.createServer((incoming, outgoing) => {
   const { method, headers, url } = incoming
@@ -68,7 +68,11 @@ const changing = http.createServer((incoming, outgoing) => {
       .then(said => {
         const { 'content-length': _, ...kept } = answer.headers
         outgoing.writeHead(answer.statusCode!, kept)
-        outgoing.end(grossRefund === undefined ? said : said.replace(/(GROSSREFUNDAMT=)[\d.]+/, `$1${grossRefund}`))
+        const changed = Object.entries(walletSays).reduce(
+          (words, [name, value]) => words.replace(new RegExp(`(${name}=)[\\d.]+`), `$1${value}`),
+          said,
+        )
+        outgoing.end(changed)
       })
       .catch(() => outgoing.destroy())
   })
@@ -105,6 +109,7 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 beforeEach(() => {
+  walletSays = {}
   Object.assign(bank, { status: 'WAITING', sum: '92.00', refundSays: [], refundSum: undefined, refunds: [], hook: '' })
 })
 
@@ -219,17 +224,39 @@ describe('another amount than was asked for', () => {
       ['90.00'],
     )
   })
-  it('of which another amount is given back is a case, and is asked back on', async () => {
-    const { body } = await gateway.post('/v1/payments', transferOf92)
-    Object.assign(bank, { status: 'PAID', sum: '90.00', refundSum: '1.00' })
-    await notice()
-    await eventually(async () => (await openCases(body.id))[0]?.kind === 'reversalOpen', 'a case')
-    bank.refundSum = '90.00'
+  for (const [came, given] of [
+    ['90.00', '1.00'],
+    ['184.00', '92.00'],
+  ] as const) {
+    it(`of which another amount is given back is a case, and is asked back on (${given} of ${came}, a bank)`, async () => {
+      const { body } = await gateway.post('/v1/payments', transferOf92)
+      Object.assign(bank, { status: 'PAID', sum: came, refundSum: given })
+      await notice()
+      await eventually(async () => (await openCases(body.id))[0]?.kind === 'reversalOpen', 'a case')
+      bank.refundSum = came
+      await atRest(body.id)
+      assert.deepEqual(await openCases(body.id), [])
+      assert.ok(bank.refunds.length >= 2)
+      assert.ok(bank.refunds.every(({ amount, reference }) => amount === came && reference === body.id))
+    })
+    it(`and so at a wallet (${given} of ${came})`, async () => {
+      walletSays = { PAYMENTINFO_0_AMT: came, GROSSREFUNDAMT: given }
+      const { body } = await gateway.post('/v1/payments', walletOf92)
+      await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+      assert.equal(await read(body.id), '100.550.701')
+      await eventually(async () => (await openCases(body.id))[0]?.kind === 'reversalOpen', 'a case')
+      walletSays = { GROSSREFUNDAMT: came }
+      await atRest(body.id)
+      assert.deepEqual(await openCases(body.id), [])
+    })
+  }
+  it('that a wallet holds is voided, and no amount is named', async () => {
+    walletSays = { PAYMENTINFO_0_AMT: '90.00' }
+    const { body } = await gateway.post('/v1/payments', { ...walletOf92, paymentType: 'PA' })
+    await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+    assert.equal(await read(body.id), '100.550.701')
     await atRest(body.id)
     assert.deepEqual(await openCases(body.id), [])
-    assert.ok(
-      bank.refunds.length >= 2 && bank.refunds.every(({ amount, reference }) => amount === '90.00' && reference === body.id),
-    )
   })
 })
 
@@ -274,9 +301,8 @@ describe('a refund that is answered with another amount', () => {
     const { body } = await gateway.post('/v1/payments', walletOf92)
     await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
     assert.equal(await read(body.id), '000.100.110')
-    grossRefund = '92.00'
+    walletSays = { GROSSREFUNDAMT: '92.00' }
     const { id } = (await refund(body.id, '30.00')).body
-    grossRefund = undefined
     await isCounted(body.id, id, '62.01')
   })
 })

@@ -10,14 +10,24 @@ export const cameAs = ({ amount, currency }: Pick<Operation, 'amount' | 'currenc
 })
 
 /**
- * To a reversal by recovery. Only what was asked for, or what came instead of it, is money that went back: after any other sum nobody knows what still stands. Where
- * there was nothing to take back, no sum counts.
+ * To a reversal by recovery, or a release. Only what was asked for, or what came instead of it, is money that went back: after any other sum nobody knows what still
+ * stands. `byRefund`: what came is what was asked for. Where there was nothing to take back, no sum counts.
  */
-export function takenBack({ amount, currency, reference }: Operation, reply: Reply): Reply {
+export function takenBack({ amount, currency, reference }: Operation, reply: Reply, byRefund = false): Reply {
   if (reply.kind !== 'answer' || !isApproved(results[reply.result].outcome) || reply.kept.nothing !== undefined) return reply
-  const came =
-    reference?.kept.amount === undefined ? [] : [{ amount: Number(reference.kept.amount), currency: reference.kept.currency }]
-  if ([{ amount, currency }, ...came].some(sum => sum.amount === reply.amount && sum.currency === reply.currency)) return reply
+  const came = reference && cameOtherwise(reference)
+  const sums = [...(came ? [came] : []), ...(came && byRefund ? [] : [{ amount, currency }])]
+  if (sums.some(sum => sum.amount === reply.amount && sum.currency === reply.currency)) return reply
   const why = 'the other side gave back another amount or currency than it was asked for'
   return { kind: 'unknown', why, answered: true, needsDecision: true }
+}
+
+const cameOtherwise = ({ kept }: NonNullable<Operation['reference']>) =>
+  kept.amount === undefined ? undefined : { amount: Number(kept.amount), currency: kept.currency! }
+
+/** What gives back all that came of a payment: as if so much had been asked for. */
+export function asItCame(operation: Operation): Operation {
+  const reference = operation.reference!
+  const came = cameOtherwise(reference)
+  return came ? { ...operation, ...came, reference: { ...reference, amount: came.amount } } : operation
 }

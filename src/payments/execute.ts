@@ -106,11 +106,20 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
  * amount or currency nobody knows what still stands: it counts until somebody has asked the other side.
  */
 export function proven(connector: Connector | undefined, payment: Payment, reply: Reply): Reply {
-  const stands = payment.type === 'RV' || (payment.type === 'RF' && connector?.refundsStand)
-  if (!stands || reply.kind !== 'answer' || !isApproved(results[reply.result].outcome) || isAsSent(payment, reply)) return reply
+  if (
+    !stays(connector, payment) ||
+    reply.kind !== 'answer' ||
+    !isApproved(results[reply.result].outcome) ||
+    isAsSent(payment, reply)
+  )
+    return reply
   const why = `the other side ${payment.type === 'RV' ? 'reversed' : 'refunded'} another amount or currency than it was asked for`
   return { kind: 'unknown', why, answered: true, needsDecision: true }
 }
+
+/** What it has done cannot be taken back. */
+const stays = (connector: Connector | undefined, { type }: Payment): boolean =>
+  type === 'RV' || (type === 'RF' && connector?.refundsStand === true)
 
 type Answered = Extract<Reply, { kind: 'answer' }>
 
@@ -229,8 +238,8 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
   if (theirs!.approved && !ours.approved && ours.kept.stan !== undefined)
     await openPaymentCase(parts, payment, 'answersContradict', `a later answer says ${ours.result}`)
   // What a reversal has given back is not to be had again.
-  if (goesBack && payment.type === 'RV')
-    await openPaymentCase(parts, payment, 'answersContradict', 'a later answer says that it was reversed')
+  if (goesBack && stays(parts.connectors.get(payment.connector), payment))
+    await openPaymentCase(parts, payment, 'answersContradict', 'a later answer says that it was carried out')
   else if (goesBack && (await addLateApproval(db, merchantId, id, ours.kept, parts.clock.real())))
     parts.log.warn({ paymentId: id, result: theirs!.result }, 'an approval came too late and is reversed')
   return { outcome: results[theirs!.result].outcome, body: theirs!.body }

@@ -129,7 +129,7 @@ async function tellOfHold(parts: PaymentParts, { payment, root }: Carried): Prom
   const isReversed = chain.some(({ type, answer, id }) => type === 'RV' && answer?.approved && id > payment.id)
   if (!isReversed) return
   const why = `the capture ${payment.id} was approved late and taken back behind the reversal of the hold: it may be held again`
-  await openPaymentCase(parts, root, 'reversalOpen', why)
+  await openPaymentCase(parts, payment, 'reversalOpen', why)
 }
 
 /** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late; and the reversal that is
@@ -187,7 +187,7 @@ async function giveBack(
     await cardOfPayment(parts, root),
   )
   const said = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
-  const reply = kind === 'reverse' ? takenBack(operation, said) : said
+  const reply = takenBack(operation, said, connector?.refundsStand)
   const db = parts.database.work
   // An answer that refuses gives nothing back.
   if (reply.kind === 'answer' && isApproved(results[reply.result].outcome)) {

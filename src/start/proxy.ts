@@ -113,9 +113,9 @@ frontend Tollgate
   acl of_office path_beg /office/
   acl sends_form method POST DELETE
   acl sends_body method POST DELETE PUT PATCH
-  acl sends_body req.hdr_val(content-length) gt 0
+  acl sends_body req.fhdr(content-length) -m reg [1-9]
   acl sends_body req.fhdr(transfer-encoding) -m found
-  acl is_small req.hdr_val(content-length) lt ${headerBytesMost}
+  acl is_small req.fhdr(content-length) -m reg ^0*([0-9]{1,4}|1[0-5][0-9]{3})$ # as text: of a long number HAProxy compares the last 32 bits
 ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }

@@ -9,6 +9,7 @@ import { type Reviver, readObject } from '../../platform/answerText.ts'
 import { hostOf } from '../../platform/http.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
+import { asItCame } from '../takenBack.ts'
 import { NotSent, type Transport } from '../transport.ts'
 import type { Endpoints, RedirectMethod } from './redirectMethods.ts'
 
@@ -182,10 +183,7 @@ export function transfer(
   async function giveBack(operation: Operation, signal: AbortSignal): Promise<Reply> {
     const { type, kept } = operation.reference!
     if (type === 'RF' || kept.transactionId === undefined) return { kind: 'unknown', why: 'there is no transfer to give back' }
-    return refund(
-      { ...operation, amount: Number(kept.amount ?? operation.amount), currency: kept.currency ?? operation.currency },
-      signal,
-    )
+    return refund(asItCame(operation), signal)
   }
 }
 

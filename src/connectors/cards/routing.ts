@@ -52,7 +52,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
         const { name } = way.acquirer.options
         // A repeat is one only where the first was sent.
         const reply = await exchange({ ...operation, attempt: before[name] === undefined ? 1 : 2 }, way, signal)
-        return [name, operation.recovering ? takenBack(operation, reply) : reply] as const
+        return [name, takenBack(operation, reply)] as const
       }),
     )
     const hasHeard = (reply: Reply) => reply.kind === 'answer' && reply.result === 'succeeded'

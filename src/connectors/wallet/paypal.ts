@@ -5,6 +5,7 @@ import type { ResultName } from '../../contract/results/results.ts'
 import { hostOf } from '../../platform/http.ts'
 import type { Connector, Mode, Operation, Redirect, Reply } from '../connector.ts'
 import type { Method } from '../registry.ts'
+import { asItCame } from '../takenBack.ts'
 import { NotSent, type Transport } from '../transport.ts'
 import {
   buyerOf,
@@ -191,10 +192,11 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
   async function reverse(operation: Operation, signal: AbortSignal): Promise<Reply> {
     const { type, kept } = operation.reference!
     if (type === 'RF' || !kept.TRANSACTIONID) return { kind: 'unknown', why: 'there is no transaction to take back' }
-    const { method, pairs } = followUpRequest(operation)
-    const answer = await call(operation, method, pairs, signal)
+    const all = asItCame(operation)
+    const { method, pairs } = followUpRequest(all)
+    const answer = await call(all, method, pairs, signal)
     return isGood(answer)
-      ? followed(operation, method, answer)
+      ? followed(all, method, answer)
       : { kind: 'unknown', why: `the wallet refuses the reversal: ${answer.L_ERRORCODE0}`, answered: true }
   }
 }

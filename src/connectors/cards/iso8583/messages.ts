@@ -197,7 +197,7 @@ export function replyOf(
   const task = taskOf(operation)
   const authorizes = authorizing(operation)
   const part = code === '10' ? partOf(operation, sent, answer) : undefined
-  const amounts = part ?? confirmed(operation, sent, answer, code)
+  const amounts = part ?? released(operation, confirmed(operation, sent, answer, code))
   const proof = part || isGood(code, operation) ? 'done' : proofOf(kindOfMessage(sent.type), operation.attempt, code)
   const why = raw === '' ? 'the answer has no response code' : `the answer ${raw} to ${sent.type} does not say what became of it`
   // What is settled by a reversal needs nobody to decide.
@@ -279,6 +279,12 @@ const isOtherThan = (one: Pick<Operation, 'amount' | 'currency'>, other: Pick<Op
   one.amount !== other.amount || one.currency !== other.currency
 
 const asksAddress = (sent: Message, { privateData }: Dialect): boolean => readPrivateData(sent.fields, privateData).has('address')
+
+/** A host names what was held, what stays, or what goes free: each of these says that it was released as asked. */
+const released = (operation: Operation, said: { readonly amount: number; readonly currency: string }) =>
+  taskOf(operation) === 'release' && said.amount === operation.reference!.amount - operation.amount
+    ? { ...said, amount: operation.amount }
+    : said
 
 /** Amount and currency as the host confirmed them; hosts leave them out of some answers. */
 function confirmed(
