@@ -295,7 +295,7 @@ describe('a reversal of ours', () => {
       },
     })
     const north = acquirer('north', () => ({ amount: asked.length > 3 ? 9200 : 100, kept: { acquirer: 'north' } }))
-    const south = acquirer('south', () => ({ kept: { acquirer: 'south', nothing: 'true' } }))
+    const south = acquirer('south', () => ({ amount: 0, kept: { acquirer: 'south', nothing: 'true' } }))
     const { perform } = cardRouting('external', [north, south] as never)
     const prepared = ['north', 'south'].map(name => ({ acquirer: name, terminal: 'T', stan: '1', at: '0' }))
     const operation = {
@@ -316,6 +316,8 @@ describe('a reversal of ours', () => {
       [last.kind, last.kind === 'answer' && last.kept.acquirer, asked],
       ['answer', 'north', ['north', 'south', 'north', 'north']],
     )
+    const heard = await again({ north: 'heard' })
+    assert.deepEqual(heard.kind === 'answer' && [heard.amount, heard.kept], [9200, { acquirer: 'north' }])
   })
   it('is a repeat when the one before was sent and not answered', async () => {
     host.tell = message =>

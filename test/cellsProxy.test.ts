@@ -652,6 +652,12 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       await eventually(async () => long.every(({ told }) => told.startsWith('HTTP/1.1 429 ')), 'none is small')
       assert.ok(!begun.includes('/office/sign-in'))
       closeAll([third, colleague, ...long])
+      for (let net = 1; net <= 190; net++)
+        for (let at = 0; at < 2; at++) sockets.push(await connect(proxy, file, `127.0.4.${net}`))
+      await eventually(async () => uploads() === 512, 'these are all places that there are')
+      await new Promise(resolve => setTimeout(resolve, 200))
+      assert.equal(uploads(), 512)
+      assert.equal((await ask(proxy, '/office/overview', { headers: cookie, from: '127.0.0.5' })).status, 200)
     } finally {
       closeAll(sockets)
     }

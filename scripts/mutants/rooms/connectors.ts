@@ -23,6 +23,8 @@ export const connectorsMutants: readonly Mutant[] = [
     find: 'answered: true, needsDecision: true', instead: 'answered: true' },
   { name: 'taken back: of two acquirers one may say what it likes', file: 'src/connectors/cards/routing.ts', tests: ['acquirerProofs'],
     find: '[name, takenBack(operation, reply)]', instead: '[name, reply]' },
+  { name: 'taken back: the amount of an answer that found nothing counts', file: 'src/connectors/cards/routing.ts', tests: ['acquirerProofs'],
+    find: '...last, amount: operation.amount, currency: operation.currency, kept', instead: '...last, kept' },
   { name: 'taken back: a part that was approved is not known', file: 'src/connectors/cards/iso8583/messages.ts', tests: ['acquirerProofs'],
     find: "result === 'partlyApproved' && cameAs", instead: "result === undefined && cameAs" },
   { name: 'a refund of a bank can be taken back', file: 'src/connectors/bankTransfer/transfer.ts', tests: ['lateMoney'],

@@ -62,7 +62,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       const earlier = Object.keys(before).find(name => before[name] === 'heard')
       const last = replies.find(([, reply]) => !foundNothing(reply))?.[1] ?? replies[0]?.[1] ?? refused(operation, 'succeeded')
       return last.kind === 'answer' && foundNothing(last) && earlier !== undefined
-        ? { ...last, kept: { acquirer: earlier } }
+        ? { ...last, amount: operation.amount, currency: operation.currency, kept: { acquirer: earlier } }
         : last
     }
     if (open.kind !== 'notSent' && open.kind !== 'unknown') return open
