@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
-import { enterSandbox, makeStaffLink } from '../src/staff/links.ts'
+import { enterSandbox, findInvitation, makeStaffLink } from '../src/staff/links.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import { hashPassword, passwordRefusal } from '../src/staff/password.ts'
 import { findSignedIn } from '../src/staff/sessions.ts'
 import { dropLinksOf, endSessionsOf, setFactors } from '../src/staff/store.ts'
 import { stepAt, stepSeconds, totpCode } from '../src/staff/totp.ts'
+import { type Keys, makeKeys } from '../src/vault/keys.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
 import { addStaff, type Clerk, sandboxDeveloper, signedIn, textOf, visitor, whileLocked } from './support/office.ts'
@@ -363,6 +364,19 @@ describe('a session', () => {
     assert.equal((await signIn(visitor(gateway), name, codeOf(key))).status, 403)
     assert.equal((await signIn(visitor(gateway), name, codeOf(fresh), 'other dogs eat 9 shoes')).status, 303)
   })
+})
+
+test('an invitation has the key for its authenticator that it was opened with, also where another lookup key is written with by now', async () => {
+  const { id } = await addStaff(gateway.pool, 'viewer', [sandbox.merchantId])
+  const token = await makeStaffLink(gateway.pool, { keys: testKeys, clock, random: systemRandom }, id)
+  const newer = makeKeys([], Buffer.alloc(32, 3)).lookup
+  const secretOf = async (lookup: Keys['lookup']) => {
+    const parts = { clock, random: systemRandom, keys: { ...testKeys, lookup }, database: { work: gateway.pool } }
+    return (await findInvitation(parts as unknown as StaffParts, token))!.secret.toString('hex')
+  }
+  const opened = await secretOf(testKeys.lookup)
+  assert.equal(await secretOf([...newer, ...testKeys.lookup]), opened)
+  assert.equal(await secretOf([...testKeys.lookup, ...newer]), opened)
 })
 
 describe('the door of a sandbox', () => {

@@ -4,7 +4,7 @@
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isThisMachine } from '../platform/network.ts'
-import { keyedHash, keyedHashes } from '../vault/keys.ts'
+import { keyedHashes } from '../vault/keys.ts'
 import { seal } from '../vault/seal.ts'
 import { attemptsOf, recoveryHash, totpPlace } from './factors.ts'
 import type { StaffParts } from './parts.ts'
@@ -51,10 +51,13 @@ type Invitation = { readonly person: Person; readonly secret: Buffer; readonly m
 /** Who may set a password and a second factor by this link, and the secret of the factor. It follows from the link: the page shows the same to
  *  whoever asks again, and nothing is stored until somebody proves to have it. */
 export async function findInvitation(parts: StaffParts, token: string): Promise<Invitation | undefined> {
-  const link = await findLink(parts.database.work, hashesOf(parts, token), parts.clock.real())
+  const hashes = hashesOf(parts, token)
+  const link = await findLink(parts.database.work, hashes, parts.clock.real())
   const person = link?.staffId && (await findPerson(parts.database.work, 'id', link.staffId))
   if (!person) return undefined
-  return { person, secret: keyedHash(parts.keys, 'staff totp', token).subarray(0, secretBytes), madeBy: link.madeBy }
+  // Under the key that the link was made with: another begins to be written with while its page is open.
+  const secret = keyedHashes(parts.keys, 'staff totp', token)[hashes.findIndex(hash => hash.equals(link.hash))]!
+  return { person, secret: secret.subarray(0, secretBytes), madeBy: link.madeBy }
 }
 
 export type FactorsRefusal = 'gone' | 'code' | 'busy' | NonNullable<ReturnType<typeof passwordRefusal>>

@@ -157,9 +157,13 @@ export async function insertLink(
   ])
 }
 
-export async function findLink(db: Connection, hashes: readonly Buffer[], now: number): Promise<StaffLinkRow | undefined> {
-  const { rows } = await db.query<StaffLinkRow>(
-    'select staff_id as "staffId", made_by as "madeBy" from staff_links where hash = any ($1) and ends_at > $2',
+export async function findLink(
+  db: Connection,
+  hashes: readonly Buffer[],
+  now: number,
+): Promise<(StaffLinkRow & { readonly hash: Buffer }) | undefined> {
+  const { rows } = await db.query<StaffLinkRow & { readonly hash: Buffer }>(
+    'select hash, staff_id as "staffId", made_by as "madeBy" from staff_links where hash = any ($1) and ends_at > $2',
     [hashes, timeParameter(now)],
   )
   return rows[0]

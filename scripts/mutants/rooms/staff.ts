@@ -52,6 +52,8 @@ export const staffMutants: readonly Mutant[] = [
     find: 'if (!parts.sandbox || !isThisMachine(visitor.address))', instead: 'if (!parts.sandbox)' },
   { name: 'staff: live mode has the door of a sandbox', file: 'src/staff/links.ts', tests: ['staff'],
     find: 'if (!parts.sandbox || !isThisMachine(visitor.address))', instead: 'if (!isThisMachine(visitor.address))' },
+  { name: 'staff: an invitation has another key when a new lookup key is written with', file: 'src/staff/links.ts', tests: ['staff'],
+    find: '[hashes.findIndex(hash => hash.equals(link.hash))]!', instead: '[0]' },
   { name: 'staff: a link works twice', file: 'src/staff/links.ts', tests: ['staff'],
     find: 'const link = await takeLink(db, hashesOf(parts, token), parts.clock', instead: 'const link = await findLink(db, hashesOf(parts, token), parts.clock' },
   { name: 'office: a refund is not told of', file: 'src/staff/orders/orders.ts', tests: ['officePayments'],
