@@ -119,11 +119,11 @@ frontend Tollgate
 ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
+  http-request set-var(txn.file) bool(true) if of_office sends_body !is_small
 ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${perNetwork === 0 ? '' : merchantsMark()}
 ${office(names, certificate !== undefined)}
-  http-request set-var(txn.file) bool(true) if of_office sends_body !is_small
 ${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if ${isTaken(connections, 1 / 2)} !${isFile} # many networks take all places`}
   http-request wait-for-body time 20s if !${isFile} # of each method; here it holds a place of its network, and none at a gateway
   ${refusal(413, 'bodyTooLarge')} if !of_office { req.body_size gt ${limits.bodyMaxBytes} }
@@ -211,7 +211,7 @@ const merchantsMark = (): string => `
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `
   http-request track-sc2 ${counted('Bodies')} if sends_body of_merchants !is_small
-  http-request track-sc2 ${counted('Uploads')} if of_office sends_body !is_small
+  http-request track-sc2 ${counted('Uploads')} if ${isFile}
   ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} } or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} }`
 
 const self = 'tollgate'
