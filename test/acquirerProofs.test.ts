@@ -422,6 +422,19 @@ describe('a capture that is approved when somebody has been told that it was dec
     })
 })
 
+it('a capture that is approved late behind another one is taken back, and a case: its amount may be held again', async () => {
+  host.tell = (message, seen) => (message.type.startsWith('022') && seen === 0 ? { code: '05', books: false } : '00')
+  const { body } = await pay({ paymentType: 'PA' })
+  const capture = () => gateway.refer(body.id, { paymentType: 'CP', amount: '30.00', currency: 'EUR' })
+  const [late, good] = [await capture(), await capture()]
+  assert.deepEqual([late.status, good.body.result.code], [400, success])
+  await atRest(good.body.id)
+  host.answer(host.received.find(({ type }) => type.startsWith('022'))!.message, { code: '00', books: true })
+  await later(async () => (await openCases(late.body.id)).includes('reversalOpen'), 'somebody has to look')
+  await atRest(late.body.id)
+  assert.deepEqual(await openCases(good.body.id), [])
+})
+
 describe('the rest of a hold that is released', () => {
   for (const [amount, isDone] of [
     ['000000009200', true],

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import http2 from 'node:http2'
 import net, { type AddressInfo } from 'node:net'
@@ -92,6 +92,7 @@ const cellsOf = async (asked: Promise<unknown>) => {
 
 describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   let plain: Proxy
+  let reloadSocket: string
   let reloaded: { readonly proxy: Proxy; readonly since: number }
   before(async () => {
     const cells = []
@@ -115,7 +116,8 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     given = { map: join(folder, 'cells.map'), cells }
     writeFileSync(given.map, `${entity} one\n${other} two\n`)
     plain = await proxyWith()
-    reloaded = { proxy: await proxyWith({ connections: 320, perNetwork: 200 }), since: Date.now() }
+    reloadSocket = join(folder, 'reloads.sock')
+    reloaded = { proxy: await proxyWith({ connections: 320, perNetwork: 200, reloadSocket }), since: Date.now() }
   })
   after(() => {
     for (const proxy of proxies) proxy.kill('SIGTERM')
@@ -464,6 +466,8 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
 
   it('knows merchants’ servers behind a reload too', async () => {
     const { proxy, since } = reloaded
+    assert.equal(statSync(reloadSocket).mode & 0o777, 0o600)
+    assert.throws(() => proxyConfiguration(given, { bind: ':80', reloadSocket: 'a b' }), /--reload-socket must be the path/)
     const marking = await ask(proxy, `/v1/payments?entityId=${entity}&token`, {
       headers: { Authorization: 'Bearer x' },
       from: '127.0.0.200',

@@ -102,6 +102,10 @@ export default (program: Command): void => {
       wholeNumber(0, 1_000_000),
       standardLimits.perNetwork,
     )
+    .option(
+      '--reload-socket <path>',
+      "a unix socket of the proxy's own, in a folder that nobody else may write to, by which a reload keeps whose servers are merchants'",
+    )
     .action(({ cells: file, ...options }: CellsOption & ProxyOptions) =>
       runCommand(async () => void process.stdout.write(proxyConfiguration(readCells(file), options))),
     )

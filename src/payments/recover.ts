@@ -123,13 +123,19 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
   return 'done'
 }
 
-/** What a capture took goes into the hold again, also where that was reversed meanwhile: no reversal of ours would be another one then. */
+/** What a capture took goes into the hold again, also where that had ended: reversed meanwhile, or captured by another. Then no message of ours would release it. */
 async function tellOfHold(parts: PaymentParts, { payment, root }: Carried): Promise<void> {
   const chain = await findChain(parts.database.work, root.merchantId, root.id)
-  const isReversed = chain.some(({ type, answer, id }) => type === 'RV' && answer?.approved && id > payment.id)
-  if (!isReversed) return
-  const why = `the capture ${payment.id} was approved late and taken back behind the reversal of the hold: it may be held again`
-  await openPaymentCase(parts, payment, 'reversalOpen', why)
+  const hasEnded = chain.some(
+    ({ type, answer, id }) => answer?.approved && ((type === 'RV' && id > payment.id) || (type === 'CP' && id !== payment.id)),
+  )
+  if (hasEnded)
+    await openPaymentCase(
+      parts,
+      payment,
+      'reversalOpen',
+      'it was approved late and taken back behind the end of its hold, which may stand again',
+    )
 }
 
 /** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late; and the reversal that is

@@ -18,6 +18,8 @@ export type ProxyOptions = {
   /** At a time: of all together, and of one network (an address of IPv4, a /48 of IPv6). 0 of one network = a balancer stands before it, and counts. */
   readonly connections?: number
   readonly perNetwork?: number
+  /** A unix socket of its own by which a proxy that is loaded anew hears from the one before whose servers are merchants'; absent = it forgets. */
+  readonly reloadSocket?: string
 }
 
 export const standardLimits = { connections: connectionsMost, perNetwork: networkConnectionsMost }
@@ -79,7 +81,11 @@ const keys: readonly (readonly [sample: string, condition: string])[] = [
 /** Sections of its own begin with a capital, as no cell does. Throws an OperatorError where the map's path is none that HAProxy can be told. */
 export function proxyConfiguration({ map, cells }: Cells, options: ProxyOptions): string {
   if (!/^[\w./-]+$/.test(map)) throw new OperatorError(`The path of the map must be letters, digits and ._/-: it is ${map}.`)
-  const { bind, certificate, connections, perNetwork } = { ...standardLimits, ...options }
+  const { bind, certificate, connections, perNetwork, reloadSocket } = { ...standardLimits, ...options }
+  if (reloadSocket !== undefined && !/^\/[\w./-]{1,90}$/.test(reloadSocket))
+    throw new OperatorError(
+      `--reload-socket must be the path of a socket, at most 91 letters, digits and ._/-: it is ${reloadSocket}.`,
+    )
   const names = cells.map(({ name }) => name)
   return `# Written by \`tollgate cells proxy\`, for HAProxy 2.6 or newer; docs/scale.md says what stands around it.
 global
@@ -88,7 +94,7 @@ global
   tune.sndbuf.client ${sendBytes} # who takes an answer slowly is seen to take it, however much the system would hold for him
   tune.h2.max-concurrent-streams ${streamsMost}
   hard-stop-after 5m
-${perNetwork === 0 ? '' : `  localpeer ${self}\n`}
+${perNetwork > 0 && reloadSocket !== undefined ? `  localpeer ${self}\n` : ''}
 defaults
   mode http
   timeout connect 2s
@@ -163,7 +169,7 @@ ${silence()}
 ${pageServersOf([cell], uploadsMost)}`,
   )
   .join('\n\n')}
-${perNetwork === 0 ? '' : networkTables(connections, bind)}`
+${perNetwork === 0 ? '' : networkTables(connections, reloadSocket)}`
 }
 
 /** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
@@ -216,24 +222,21 @@ const largeBodies = (): string => `
 
 const self = 'tollgate'
 
-/** Of these the last are known in any hour of 70 new ones a second, in some 40 MB: whose servers were merchants' is not forgotten for a sale. */
+/** Of these the last are known in any hour of 70 new ones a second, in some 60 MB: whose servers were merchants' is not forgotten for a sale. */
 const networksKnown = 262_144
 
-/** A proxy that is loaded anew hears of the one before whose servers are merchants', over a socket that no file and no port stands for. */
-const networkTables = (connections: number, bind: string): string => {
+/** Whoever may speak at the socket could make anybody a merchant's server: it is for the proxy's user alone. */
+const networkTables = (connections: number, reloadSocket: string | undefined): string => {
   const passing = `${2 * connections} expire 10s store conn_cur`
-  return `
-peers Reloads
-  bind abns@${self}-${bind.replaceAll(/[^\w.]/g, '-').slice(0, 64)}
-  server ${self}
-${[
-  ['Connections', `${networksKnown} expire 1h peers Reloads store conn_cur,gpt0`],
-  ['Requests', passing],
-  ['Bodies', passing],
-  ['Uploads', passing],
-]
-  .map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${kept}\n`)
-  .join('')}`
+  const known = `${networksKnown} expire 1h${reloadSocket === undefined ? '' : ' peers Reloads'} store conn_cur,gpt0`
+  const tables = [
+    ['Connections', known],
+    ['Requests', passing],
+    ['Bodies', passing],
+    ['Uploads', passing],
+  ].map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${kept}\n`)
+  const peers = reloadSocket === undefined ? '' : `\npeers Reloads\n  bind unix@${reloadSocket} mode 600\n  server ${self}\n`
+  return peers + tables.join('')
 }
 
 /** As a gateway answers it: a merchant's program reads no other. */
