@@ -285,6 +285,8 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     )
 
     const lifted = await proxyWith({ perNetwork: 0 })
+    const told = await ask(lifted, `/v1/payments?entityId=${entity}&token`, { headers: { Authorization: 'Bearer x' } })
+    assert.deepEqual([told.status, told.headers['x-tollgate-caller']], [400, undefined])
     const many = await open(lifted, 60)
     assert.equal((await ask(lifted, '/v1/resultcodes')).status, 200)
     assert.equal(many.filter(({ destroyed }) => !destroyed).length, 60)

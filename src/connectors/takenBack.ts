@@ -18,8 +18,14 @@ export function takenBack({ amount, currency, reference }: Operation, reply: Rep
   const came = reference && cameOtherwise(reference)
   const sums = [...(came ? [came] : []), ...(came && byRefund ? [] : [{ amount, currency }])]
   if (sums.some(sum => sum.amount === reply.amount && sum.currency === reply.currency)) return reply
-  const why = 'the other side gave back another amount or currency than it was asked for'
-  return { kind: 'unknown', why, answered: true, needsDecision: true }
+  return gaveOtherwise
+}
+
+export const gaveOtherwise: Reply = {
+  kind: 'unknown',
+  why: 'the other side gave back another amount or currency than it was asked for',
+  answered: true,
+  needsDecision: true,
 }
 
 const cameOtherwise = ({ kept }: NonNullable<Operation['reference']>) =>

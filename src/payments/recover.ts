@@ -13,6 +13,7 @@ import type { CaseDecision } from './cases/cases.ts'
 import { closeSettled, hasOpenCase } from './cases/store.ts'
 import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, proven, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
+import { done, reversalOpen } from './followUps/rules.ts'
 import { rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
@@ -126,9 +127,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
 /** What a capture took goes into the hold again, also where that had ended: reversed meanwhile, or captured by another. Then no message of ours would release it. */
 async function tellOfHold(parts: PaymentParts, { payment, root }: Carried): Promise<void> {
   const chain = await findChain(parts.database.work, root.merchantId, root.id)
-  const hasEnded = chain.some(
-    ({ type, answer, id }) => answer?.approved && ((type === 'RV' && id > payment.id) || (type === 'CP' && id !== payment.id)),
-  )
+  const hasEnded = done(chain, 'CP').length > 0 || reversalOpen(root, chain) === 0
   if (hasEnded)
     await openPaymentCase(
       parts,

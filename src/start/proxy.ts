@@ -128,7 +128,8 @@ ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   http-request set-var(txn.file) bool(true) if of_office sends_body !is_small
 ${perNetwork === 0 ? '' : largeBodies()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
-${perNetwork === 0 ? '' : merchantsMark()}
+${perNetwork === 0 ? '' : merchantsMark}
+  http-response del-header ${callerHeader}
 ${office(names, certificate !== undefined)}
 ${perNetwork === 0 ? '' : `  http-request wait-for-body time 2s if ${isTaken(connections, 1 / 2)} !${isFile} # many networks take all places`}
   http-request wait-for-body time 20s if !${isFile} # of each method; here it holds a place of its network, and none at a gateway
@@ -210,9 +211,7 @@ ${rejections.join('\n')}
 }
 
 /** Whose token a gateway has found is no stranger for an hour: it says so, and nobody else hears it. */
-const merchantsMark = (): string => `
-  http-response sc-set-gpt0(0) 1 if { res.hdr(${callerHeader}) -m str ${ofMerchant} }
-  http-response del-header ${callerHeader}`
+const merchantsMark = `  http-response sc-set-gpt0(0) 1 if { res.hdr(${callerHeader}) -m str ${ofMerchant} }`
 
 /** Judged by the path that gateways get. */
 const largeBodies = (): string => `

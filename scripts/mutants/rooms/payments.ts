@@ -226,7 +226,7 @@ export const paymentsMutants: readonly Mutant[] = [
   { name: 'each capture that is taken back is a case', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
     find: 'if (hasEnded)\n', instead: 'if (chain)\n' },
   { name: 'a late capture that is taken back behind another is nobody’s', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
-    find: " || (type === 'CP' && id !== payment.id)", instead: '' },
+    find: "done(chain, 'CP').length > 0 || reversalOpen", instead: 'reversalOpen' },
   { name: 'a refund that stands is taken back', file: 'src/payments/execute.ts', tests: ['lateMoney'],
     find: " || (type === 'RF' && connector?.refundsStand === true)", instead: '' },
   { name: 'taken back: a bank may give back what it likes', file: 'src/payments/recover.ts', tests: ['lateMoney'],

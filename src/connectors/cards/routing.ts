@@ -3,7 +3,7 @@
 
 import type { AcquirerRoute } from '../../merchants/settings.ts'
 import type { Connector, Mode, Operation, OperationRequest, PreparedStates, Reply } from '../connector.ts'
-import { takenBack } from '../takenBack.ts'
+import { gaveOtherwise, takenBack } from '../takenBack.ts'
 import { type Acquirer, refused } from './acquirer.ts'
 import type { Trace } from './iso8583/messages.ts'
 
@@ -51,11 +51,17 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       concerned.map(async way => {
         const { name } = way.acquirer.options
         // A repeat is one only where the first was sent.
-        const reply = await exchange({ ...operation, attempt: before[name] === undefined ? 1 : 2 }, way, signal)
-        return [name, takenBack(operation, reply)] as const
+        const said = await exchange({ ...operation, attempt: before[name] === undefined ? 1 : 2 }, way, signal)
+        const reply = takenBack(operation, said)
+        // Of what it has given back in part it may know nothing the next time.
+        return [name, before[name] === otherwise && foundNothing(reply) ? gaveOtherwise : reply] as const
       }),
     )
     const hasHeard = (reply: Reply) => reply.kind === 'answer' && reply.result === 'succeeded'
+    const stepOf = (name: string, reply: Reply) => {
+      if (hasHeard(reply)) return foundNothing(reply) ? 'nothing' : 'heard'
+      return reply === gaveOtherwise || before[name] === otherwise ? otherwise : 'told'
+    }
     const open = goneFrom(operation) ?? replies.map(([, reply]) => reply).find(reply => !hasHeard(reply))
     if (!open) {
       // Who had booked it is told, whenever that was heard; without a trace no message ever left, and there is nothing to take back.
@@ -68,7 +74,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     if (open.kind !== 'notSent' && open.kind !== 'unknown') return open
     const steps = replies
       .filter(([, { kind }]) => kind !== 'notSent')
-      .map(([name, reply]): [string, string] => [name, hasHeard(reply) ? (foundNothing(reply) ? 'nothing' : 'heard') : 'told'])
+      .map(([name, reply]): [string, string] => [name, stepOf(name, reply)])
     return { ...open, progress: { ...before, ...Object.fromEntries(steps) } }
   }
 
@@ -145,7 +151,8 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
   }
 }
 
-/** Of the progress of taking back. */
+/** Of the progress of taking back: another amount went back than was asked for. */
+const otherwise = 'otherwise'
 const ends = (step: string | undefined): boolean => step === 'heard' || step === 'nothing'
 const foundNothing = (reply: Reply): boolean =>
   reply.kind === 'answer' && (reply.kept.nothing !== undefined || reply.kept.acquirer === undefined)

@@ -40,7 +40,8 @@ export const caseKinds = {
     'a file of a bank or a store chain is not whole, is another, or could not be read to its end or moved: its case says which',
   returnServer: 'the server of a bank or a store chain cannot be reached, is another, or does not give all of its files',
   returnMissing: 'files of a bank or a store chain are counted, and one has not come',
-  reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
+  reversalOpen:
+    'money that may be held or moved could not be given back: ask the other side. Closing the case ends the attempts, and what was told counts again: a refund that failed can be made anew',
 } as const satisfies Readonly<Record<string, string>>
 export type CaseKind = keyof typeof caseKinds
 

@@ -112,5 +112,6 @@ export const kindsInPortuguese: Readonly<Record<CaseKind, string>> = {
   returnMissing: 'os arquivos de um banco ou de uma rede de lojas são contados, e um não chegou',
   reportFile:
     'um relatório programado não pôde ser entregue ao seu servidor: foi abandonado, ou os dois servidores não se conhecem',
-  reversalOpen: 'dinheiro talvez retido ou movimentado não pôde ser devolvido; encerrar o caso encerra as tentativas',
+  reversalOpen:
+    'dinheiro talvez retido ou movimentado não pôde ser devolvido: pergunte ao outro lado. Encerrar o caso encerra as tentativas, e volta a valer o que foi informado: um estorno que falhou pode ser feito de novo',
 }
