@@ -172,6 +172,7 @@ describe('an operation without an answer', () => {
       log: { warn() {}, info() {} },
       directory: { businessTime: clock.real },
       database: { work: gateway.pool },
+      connectors: new Map(),
       insertAnswer: answerLane(gateway.pool, clock),
     } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }

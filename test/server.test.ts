@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
-import { type Caller, readCaller } from '../src/http/authenticate.ts'
+import { authenticator } from '../src/http/authenticate.ts'
 import { networkConnectionsMost, openingsMost, type Patience } from '../src/http/connections.ts'
 import { noteFailure } from '../src/http/failure.ts'
 import type { HttpParts } from '../src/http/parts.ts'
@@ -16,6 +16,7 @@ import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
 import { NoTurn } from '../src/platform/database/errors.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
+import { makeKeys } from '../src/vault/keys.ts'
 import { ended } from './support/ended.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -633,12 +634,33 @@ it('an answer that cannot be written is one 500, and the next request is answere
 
 it('who asks is a merchant’s server when its token was found, and not before', async () => {
   let found = 0
-  const request = { method: 'GET', query: '', charset: 'utf-8', seen: {}, isServers: () => found++ } as unknown as Request
-  const ask = (said: Caller | HttpAnswer) => readCaller({} as HttpParts, () => said, request, 'read')
-  await ask({ status: 403, body: '{}' })
-  assert.equal(found, 0)
-  await ask({ token: { id: 'a' }, merchantId: 'b', entityId: 'c' } as Caller)
-  assert.equal(found, 1)
+  const [entityId, merchantId] = ['c'.repeat(32), 'b'.repeat(32)]
+  const directory = {
+    token: (sent: string) => (sent === 'good' ? { id: 'a', entities: [entityId] } : undefined),
+    entity: () => ({ kind: 'channel', id: entityId, merchantId }),
+    may: () => true,
+    merchant: () => undefined,
+    mustServe() {},
+    businessTime: () => 0,
+  }
+  const failures = { count: async () => false, mustWait: () => false }
+  const parts = {
+    directory,
+    failures,
+    clock: { real: () => 0 },
+    build: 'test',
+    keys: makeKeys([], Buffer.alloc(32, 2)),
+  } as unknown as HttpParts
+  const authenticate = authenticator(parts)
+  const ask = async (authorization?: string) => {
+    const headers = authorization === undefined ? {} : { authorization }
+    const request = { headers, seen: {}, isServers: () => found++ } as unknown as Request
+    await authenticate(request, { pairs: [['entityId', entityId]], broken: new Set() }, 'read')
+    return [found, request.seen.caller]
+  }
+  assert.deepEqual(await ask(), [0, undefined])
+  assert.deepEqual(await ask('Bearer wrong'), [0, undefined])
+  assert.deepEqual(await ask('Bearer good'), [1, { merchantId, entityId, tokenId: 'a' }])
 })
 
 it('of what fails the log says for which route, as an error where callers do not cause it at will, and nothing of a merchant who is moved', () => {

@@ -87,7 +87,7 @@ export const whoMayListen = (folder: string): string | undefined =>
 const whoMayMake = (_: string, above: string): string | undefined =>
   (statSync(above).mode & 0o022) !== 0 ? `others may make, who may write to the folder ${above}` : undefined
 
-type Way = {
+type PathRules = {
   readonly missing: (next: string, above: string) => string | undefined
   /** What is below is its owner's too. */
   readonly program?: string
@@ -97,7 +97,7 @@ type Way = {
 }
 
 /** It goes the way that the system goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end. */
-function whoDecides(path: string, { missing, program, server, end }: Way): string | undefined {
+function whoDecides(path: string, { missing, program, server, end }: PathRules): string | undefined {
   const whole = isAbsolute(path) ? path : `${process.cwd()}/${path}`
   const isBelow = program !== undefined && `${whole}/`.startsWith(`${program}/`) && !whole.split('/').includes('..')
   const trusted = isBelow ? program : undefined

@@ -17,7 +17,7 @@ export const httpMutants: readonly Mutant[] = [
     find: 'return isGood(token, credentials) && !mustWait(parts, request, token, credentials) ? token : undefined',
     instead: "return { id: '' } as Token" },
   { name: 'http: a token is found and nobody hears of it', file: 'src/http/authenticate.ts', tests: ['server'],
-    find: '  request.isServers()\n', instead: '' },
+    find: '    request.isServers()\n', instead: '' },
   { name: 'a token acts for every entity', file: 'src/http/authenticate.ts', tests: ['channels'],
     find: '!directory.may(token, action, named)', instead: 'false' },
   { name: 'old credentials are taken where they are off', file: 'src/http/authenticate.ts', tests: ['channels'],
