@@ -638,6 +638,7 @@ it('who asks is a merchant’s server when its token was found, and not before',
   const directory = {
     token: (sent: string) => (sent === 'good' ? { id: 'a', entities: [entityId] } : undefined),
     entity: () => ({ kind: 'channel', id: entityId, merchantId }),
+    revokedToken: () => undefined,
     may: () => true,
     merchant: () => undefined,
     mustServe() {},
