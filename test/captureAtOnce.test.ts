@@ -404,7 +404,14 @@ describe('one whose capture is declined', () => {
       }, 'nobody asks again and again')
       assert.ok(asked < 18, `${asked}`)
       assert.equal(await isCase(), true)
-      if (!torn) return
+      if (!torn) {
+        const part = (amount: string) => reverse(root, amount)
+        assert.equal((await part('60.00')).body.result.code, '000.100.110')
+        assert.equal(await isCase(), true, 'a part of it is held')
+        assert.equal((await part('7.00')).body.result.code, '000.100.110')
+        assert.equal(await isCase(), false)
+        return
+      }
       // As it is while it is asked for: whoever closes the case says that nobody asks any more.
       const due = `select 1 from due_work where kind = 'capture' and subject_id = $1`
       await gateway.pool.query(

@@ -13,7 +13,8 @@ import type { Channel } from '../merchants/directory.ts'
 import { shopOf } from '../merchants/shop.ts'
 import type { Timer } from '../platform/clock.ts'
 import { type CaseKind, openCase } from './cases/cases.ts'
-import { closeSettled } from './cases/store.ts'
+import { closeSettled, hasOpenCase } from './cases/store.ts'
+import { reversalOpen } from './followUps/rules.ts'
 import { books, rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
@@ -24,7 +25,7 @@ import { holdContinuation } from './redirects/continuation.ts'
 import { sideOf } from './sides.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
-import { findPayment } from './store/read.ts'
+import { findChain, findPayment } from './store/read.ts'
 import { standing } from './transactions.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
@@ -167,9 +168,23 @@ export async function settle(
       ...(slip && { slip }),
     })
   ) {
+    if (payment.type === 'RV' && stored.answer.approved)
+      // What is stored is told, also where the case has to be closed by hand.
+      await closeHeld(parts, payment).catch((error: Error) =>
+        parts.log.warn({ paymentId: payment.id, why: error.message }, 'the case could not be closed'),
+      )
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
   return yieldTo(parts, payment, stored.answer, stored.answer.approved || leaves === 'reverse')
+}
+
+/** A hold that somebody else has given back is nobody's case any more. */
+async function closeHeld({ database, clock }: PaymentParts, { merchantId, rootId }: Payment): Promise<void> {
+  const held = { merchantId, kind: 'reversalOpen', subject: rootId! } as const
+  if (!(await hasOpenCase(database.work, merchantId, held.kind, held.subject))) return
+  const chain = await findChain(database.work, merchantId, rootId!)
+  if (reversalOpen(chain.find(({ id }) => id === rootId)!, chain) === 0)
+    await closeSettled(database.work, held, clock.real(), 'gateway', 'it was reversed')
 }
 
 /** A refusal of our own, stored with the payment's id. */
