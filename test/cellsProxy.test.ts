@@ -675,6 +675,25 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.ok(!begun.includes(`/pay/1.${entity}`))
   })
 
+  it('keeps places of its own for the reference, which is long: who does not take it is in the way of no form', async () => {
+    begun = []
+    const sockets = await Promise.all(
+      Array.from({ length: 130 }, (_, at) =>
+        connect(plain, `GET ${at % 2 ? '/openapi.json' : '/docs/api/x'}?held HTTP/1.1\r\nHost: x\r\n\r\n`, `127.0.3.${1 + at}`),
+      ),
+    )
+    try {
+      // Two cells have a gateway each.
+      await eventually(async () => begun.filter(url => url.endsWith('?held')).length === 128, 'all places are taken')
+      assert.equal((await ask(plain, '/v1/paymentWidgets.js', { from: '127.0.0.5' })).status, 200)
+      await new Promise(resolve => setTimeout(resolve, 200))
+      assert.equal(begun.filter(url => url.endsWith('?held')).length, 128)
+    } finally {
+      closeAll(sockets)
+      held.splice(0)
+    }
+  })
+
   it('lets no body through over HTTP/2 of which no header says that there is one, but a small one', async () => {
     begun = []
     const session = http2.connect(`http://127.0.0.1:${plain.port}`)

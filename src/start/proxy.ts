@@ -38,6 +38,7 @@ const headerBytesMost = 16 * 1024
 const pagesMost = connectionsMost / 4
 /** Beside these, large bodies for the back office, which go on as they come: a gateway refuses a stranger's by its head, and a place is taken here until he has heard it. */
 const uploadsMost = connectionsMost / 8
+const referencesMost = connectionsMost / 64
 /** Of one network: 256 networks do not fill these places. */
 const networkUploadsMost = 2
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
@@ -143,6 +144,7 @@ ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST 
   use_backend Browsers_%[var(txn.desk)] if of_office
   use_backend %[var(txn.cell)] if of_merchants { var(txn.cell) -m found }
   use_backend Browsers_%[var(txn.cell)] if { var(txn.cell) -m found }
+  use_backend Reference if { path /openapi.json } or { path_beg /docs/ }
   use_backend Every if !of_merchants !of_shoppers
   default_backend Nowhere # also where the map names a cell that this file does not have
 
@@ -153,6 +155,10 @@ backend Nowhere
 # What is the same in every cell: scripts of the form, the reference, health.
 backend Every
 ${pageServersOf(cells)}
+
+# Long, and for developers: who does not take it keeps no place of a form's scripts.
+backend Reference
+${pageServersOf(cells, referencesMost)}
 
 ${cells
   .map(

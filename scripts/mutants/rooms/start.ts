@@ -435,6 +435,8 @@ export const startMutants: readonly Mutant[] = [
     find: 'req.fhdr(content-length) -m reg ^0*([0-9]{1,4}|1[0-5][0-9]{3})$', instead: 'req.hdr_val(content-length) lt 16384' },
   { name: 'cells: a length of which 32 bits are none is none', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'req.fhdr(content-length) -m reg [1-9]', instead: 'req.hdr_val(content-length) gt 0' },
+  { name: 'cells: the reference takes the places of forms', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: '  use_backend Reference if { path /openapi.json } or { path_beg /docs/ }\n', instead: '' },
   { name: 'cells: a file that comes slowly is cut off in a crowd', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: ' !${isFile} # many networks', instead: ' # many networks' },
   { name: 'cells: shoppers may send what no gateway takes', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
