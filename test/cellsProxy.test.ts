@@ -318,7 +318,7 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
 
   it('has an eighth left where ninety networks of strangers have all that they may, in whatever order they come, and forty places beside fifty-two and twelve of a merchant', () => {
     const configuration = proxyConfiguration(given, { bind: ':80' })
-    const most = Number(/maxconn (\d+)/.exec(configuration)![1])
+    const most = Number(/maxconn (\d+) # each takes/.exec(configuration)![1])
     const limits = [
       ...configuration.matchAll(
         /connection reject if (?:\{ fe_conn gt (\d+) \} )?\{ sc0_conn_cur\(Connections\) gt (\d+) \}( !)?/g,
@@ -673,6 +673,32 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
       refused.destroy()
     }
     assert.ok(!begun.includes(`/pay/1.${entity}`))
+  })
+
+  it('has sockets left where strangers take no answers over HTTP/2, of whom each network has few then', async () => {
+    const proxy = await proxyWith({ connections: 128, perNetwork: 100 })
+    const sessions: http2.ClientHttp2Session[] = []
+    const statuses: (number | undefined)[] = []
+    const asked: Promise<void>[] = []
+    // Six networks with five connections of eight requests: 240 sockets to gateways, where 128 connections have 256 in all.
+    for (let at = 0; at < 30; at++) {
+      const session = http2.connect(`http://127.0.0.1:${proxy.port}`, {
+        settings: { initialWindowSize: 0 },
+        createConnection: () => net.connect({ port: proxy.port, host: '127.0.0.1', localAddress: `127.0.7.${1 + (at % 6)}` }),
+      })
+      session.on('error', () => {})
+      sessions.push(session)
+      for (let stream = 0; stream < 8; stream++) {
+        const request = session.request({ ':path': `/pay/x.${entity}` })
+        request.on('error', () => {})
+        asked.push(new Promise(resolve => request.on('response', answer => resolve(void statuses.push(answer[':status'])))))
+      }
+    }
+    await Promise.all(asked)
+    assert.equal(statuses.filter(status => status === 429).length, 240 - 6 * 32)
+    for (let at = 0; at < 5; at++)
+      assert.equal((await ask(proxy, `/v1/payments?entityId=${entity}`, { from: `127.0.8.${1 + at}` })).status, 200)
+    for (const session of sessions) session.destroy()
   })
 
   it('keeps places of its own for the reference, which is long: who does not take it is in the way of no form', async () => {

@@ -39,6 +39,8 @@ const pagesMost = connectionsMost / 4
 /** Beside these, large bodies for the back office, which go on as they come: a gateway refuses a stranger's by its head, and a place is taken here until he has heard it. */
 const uploadsMost = connectionsMost / 8
 const referencesMost = connectionsMost / 64
+/** Of HTTP/2, of a network of strangers, in all its connections, once a sixteenth of these is taken: four browsers that take nothing. */
+const strangersStreamsMost = 4 * streamsMost
 /** Of one network: 256 networks do not fill these places. */
 const networkUploadsMost = 2
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
@@ -90,7 +92,7 @@ export function proxyConfiguration({ map, cells }: Cells, options: ProxyOptions)
   const names = cells.map(({ name }) => name)
   return `# Written by \`tollgate cells proxy\`, for HAProxy 2.6 or newer; docs/scale.md says what stands around it.
 global
-  maxconn ${connections} # each takes up to ${connectionMegabytes} MB when it is hostile, ${Math.ceil(connections * connectionMegabytes)} MB in all: MemoryMax of the unit is the bound
+  maxconn ${2 * connections} # of sockets twice as many: a request of HTTP/2 whose answer is not taken keeps one to its gateway
   tune.bufsize ${bufferBytes} # a body of the interface is ${limits.bodyMaxBytes} bytes at most, and may name its entity at the end
   tune.sndbuf.client ${sendBytes} # who takes an answer slowly is seen to take it, however much the system would hold for him
   tune.h2.max-concurrent-streams ${streamsMost}
@@ -112,6 +114,7 @@ defaults
   retries 3 # of connections that did not come about: nothing was sent then
 
 frontend Tollgate
+  maxconn ${connections} # each takes up to ${connectionMegabytes} MB when it is hostile, ${Math.ceil(connections * connectionMegabytes)} MB in all: MemoryMax of the unit is the bound
   bind ${bind}${certificate === undefined ? '' : ` ssl crt ${certificate} alpn h2,http/1.1`}
   http-error ${answer(408, 'malformedRequest')}
   acl of_merchants path_beg ${merchantPaths}
@@ -213,7 +216,8 @@ ${rejections.join('\n')}
   http-request reject if { fc_http_major 2 } ${isBeyond(threeQuarters, few)} ${isStranger} # HTTP/2 has no such header, and needs fewer
   http-request track-sc1 ${counted('Requests')}
   http-request set-priority-class sc1_conn_cur(Requests) # where requests wait for a place at a gateway
-  ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
+  ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }
+  ${refusal(429, 'tooManyAtOnce', 1)} if { fc_http_major 2 } ${isTaken(connections, 1 / 16)} { sc1_conn_cur(Requests) gt ${strangersStreamsMost} } ${isStranger} # each keeps a socket to a gateway until its answer is taken`
 }
 
 /** Whose token a gateway has found is no stranger for an hour: it says so, and nobody else hears it. */

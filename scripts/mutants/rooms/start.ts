@@ -437,6 +437,8 @@ export const startMutants: readonly Mutant[] = [
     find: 'req.fhdr(content-length) -m reg [1-9]', instead: 'req.hdr_val(content-length) gt 0' },
   { name: 'cells: the reference takes the places of forms', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: '  use_backend Reference if { path /openapi.json } or { path_beg /docs/ }\n', instead: '' },
+  { name: 'cells: strangers who take nothing over HTTP/2 use up the sockets', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: '{ sc1_conn_cur(Requests) gt ${strangersStreamsMost} } ${isStranger}', instead: '{ sc1_conn_cur(Requests) gt 9999 } ${isStranger}' },
   { name: 'cells: a file that comes slowly is cut off in a crowd', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: ' !${isFile} # many networks', instead: ' # many networks' },
   { name: 'cells: shoppers may send what no gateway takes', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
