@@ -41,7 +41,20 @@ const forms = [
   '4539\u20135787\u20136362\u20131486',
   '4539\u200b5787\u200b6362\u200b1486',
   // What nobody sees, letters by their class, marks and signs, in any groups.
-  ...['\u3164', '\uffa0', '\u115f', '\u1160', '\ufe0f', '\u{e01ef}', '\u034f', '\u180b', '\u2800'].flatMap(unseen => [
+  ...[
+    '\u3164',
+    '\uffa0',
+    '\u115f',
+    '\u1160',
+    '\ufe0f',
+    '\u{e01ef}',
+    '\u034f',
+    '\u180b',
+    '\u2800',
+    '\u{13441}',
+    '\u{13442}',
+    '\u{1d159}',
+  ].flatMap(unseen => [
     ['4539', '5787', '6362', '1486'].join(unseen),
     ['45395787', '63621486'].join(unseen),
     [...'4539578763621486'].join(unseen),

@@ -14,9 +14,10 @@ export type Treatment = (typeof treatments)[number]
 export type CardNumberRules = { readonly inTexts: Treatment; readonly inIdentifiers: Treatment }
 
 const [shortest, longest] = [12, 19]
-/** What Unicode has no sign for, and the blank of Braille, nobody sees either; four of these are letters by their class. */
-const ordinary = '[\\s\\p{Pd}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800.]{0,3}'
-const any = '[[^\\p{L}\\p{Nd}]\\p{Default_Ignorable_Code_Point}]{0,8}'
+/** What nobody sees either: of these some are letters by their class, the blanks of Egyptian and two fillers of Hangul among them. */
+const unseen = '\\p{Default_Ignorable_Code_Point}\\u2800\\u{13441}\\u{13442}\\u{1d159}'
+const ordinary = `[\\s\\p{Pd}\\p{Cf}${unseen}.]{0,3}`
+const any = `[[^\\p{L}\\p{Nd}]${unseen}]{0,8}`
 const runWith = (gap: string, flags: string) => new RegExp(`\\p{Nd}(?:${gap}\\p{Nd}){${shortest - 1},}`, flags)
 const ordinaryRun = runWith(ordinary, 'v')
 const anyRun = runWith(any, 'v')
