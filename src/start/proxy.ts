@@ -38,8 +38,9 @@ const headerBytesMost = 16 * 1024
 const pagesMost = connectionsMost / 4
 /** Beside these, large bodies for the back office, which go on as they come: a gateway refuses a stranger's by its head, and a place is taken here until he has heard it. */
 const uploadsMost = connectionsMost / 8
+/** Of the reference, which is long and for developers. */
 const referencesMost = connectionsMost / 64
-/** Of HTTP/2, of a network of strangers, in all its connections, once a sixteenth of these is taken: four browsers that take nothing. */
+/** Of HTTP/2, of a network of strangers in all its connections, once a sixteenth of all connections is there: four browsers that take nothing. */
 const strangersStreamsMost = 4 * streamsMost
 /** Of one network: 256 networks do not fill these places. */
 const networkUploadsMost = 2

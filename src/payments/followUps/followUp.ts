@@ -152,8 +152,8 @@ export async function captureAtOnce(
 /** Nothing else of a chain is done before these are taken back: what a capture took goes into the hold again, and a refund that stands would be made twice. */
 const takenBackFirst: ReadonlySet<string> = new Set<FollowUpType>(['CP', 'RF'])
 
-async function owesReversal(db: Connection, merchantId: string, captures: readonly Pick<Payment, 'id'>[]): Promise<boolean> {
-  const ids = captures.map(({ id }) => id)
+async function owesReversal(db: Connection, merchantId: string, failed: readonly Pick<Payment, 'id'>[]): Promise<boolean> {
+  const ids = failed.map(({ id }) => id)
   return ids.length > 0 && (await dueAbout(db, merchantId, ['reverse'], ids)).length > 0
 }
 

@@ -247,7 +247,7 @@ export function replyOf(
       ...(proof === 'nothing' && { nothing: 'true' }),
       ...(answer.fields.has(38) && { authorizationCode: answer.fields.get(38)! }),
       ...(networkTransactionId !== undefined && { networkTransactionId }),
-      ...(result === 'partlyApproved' && cameAs(confirmed(operation, sent, answer, ''))),
+      ...(result === 'partlyApproved' && cameAs(confirmed(operation, sent, answer, '00'))),
     },
   }
 }
