@@ -108,21 +108,40 @@ it('endpoints and their secrets, and never a secret', async () => {
   const receiver = await startReceiver()
   const made = await tollgate('endpoints', 'create', '--entity', sandbox.merchantId, '--url', receiver.url)
   const id = /endpoint {2}([0-9a-f]{32})/.exec(made.out)![1]!
+  receiver.answer = () => 500
+  assert.match((await tollgate('endpoints', 'activate', id)).out, /not activated/)
+  await tollgate('endpoints', 'test', id)
+  receiver.answer = () => 200
   await tollgate('endpoints', 'activate', id)
   const shown = await tollgate('endpoints', 'secret', id)
   await tollgate('endpoints', 'rotate', id)
   await tollgate('endpoints', 'rotate', id, '--finish')
   await tollgate('endpoints', 'disable', id)
   await receiver.close()
+  await tollgate('endpoints', 'test', id)
   const rows = await told()
+  const test = ['actBegun', 'endpointTested']
   assert.deepEqual(
     rows.map(row => `${whoDid(row)} ${row.subject} ${row.entityId}`),
-    ['endpointMade', 'endpointActivated', 'secretShown', 'secretRotated', 'secretRotated', 'endpointClosed'].map(
-      action => `${me} ${action} ${id} ${sandbox.merchantId}`,
-    ),
+    [
+      'endpointMade',
+      ...[...test, ...test, ...test, 'endpointActivated'],
+      ...['secretShown', 'secretRotated', 'secretRotated', 'endpointClosed'],
+      ...test,
+    ].map(action => `${me} ${action} ${id} ${sandbox.merchantId}`),
+  )
+  const tested = rows.filter(({ action }) => action === 'endpointTested')
+  assert.deepEqual(
+    tested.map(({ details }) => details.status),
+    [500, 500, 200, 'no answer'],
   )
   const secret = /[0-9A-F]{64}/.exec(shown.out)![0]
   assert.ok(!JSON.stringify(rows).includes(secret))
+})
+
+it('a rebuild of what is searched, when it begins and when it ends', async () => {
+  assert.equal((await tollgate('search', 'rebuild')).code, 0)
+  assert.deepEqual((await told()).map(whoDid), [`${me} actBegun`, `${me} searchRebuilt`])
 })
 
 it("a sandbox's clock, by the token that moved it", async () => {

@@ -621,6 +621,8 @@ describe('others', () => {
     const codeIn = /<path[^>]{2000,}/
     assert.match(real.text, codeIn)
     for (const id of ['nothing', 'A'.repeat(2200), '%00']) assert.doesNotMatch((await get(`/pay/${id}/code`)).text, codeIn)
+    for (const path of ['/pay/4200000000000000', '/pay/4200000000000000/code', '/v1/form/4200000000000000'])
+      assert.doesNotMatch((await get(path)).text, /4200000000000000/, path)
     for (const path of ['%00/x.js', 'aa/%00', `${'a'.repeat(32)}/%00`])
       assert.equal((await get(`/v1/static/${path}`)).status, 404)
   })

@@ -21,9 +21,12 @@ export const wireIdOf = (merchantId: string, id: string): string => `${id.toUppe
 export const resourcePathOf = (checkout: Pick<Checkout, 'wireId' | 'values'>): string =>
   `/v1/checkouts/${checkout.wireId}/${storesOnly(checkout.values) ? 'registration' : 'payment'}`
 
+const shape = /^([0-9A-F]{32})\.([0-9a-z]{1,14})$/
+export const looksLikeCheckoutId = (text: string): boolean => shape.test(text)
+
 /** A checkout that was not deleted; its time may be over. */
 export async function openCheckout(parts: CheckoutParts, wireId: string): Promise<Checkout | undefined> {
-  const [, hex, tail] = /^([0-9A-F]{32})\.([0-9a-z]{1,14})$/.exec(wireId) ?? []
+  const [, hex, tail] = shape.exec(wireId) ?? []
   const merchantId = tail === undefined ? undefined : parts.directory.merchantOfTail(tail)
   if (merchantId === undefined) return undefined
   parts.directory.mustServe(merchantId)

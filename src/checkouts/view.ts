@@ -12,7 +12,7 @@ import { findConcluded } from '../payments/read/concluded.ts'
 import { detailsOf } from '../registrations/record.ts'
 import type { Registration } from '../registrations/store.ts'
 import { registrationsFor } from '../registrations/use.ts'
-import { type Checkout, isOpen, offeredRegistrations, openCheckout } from './checkout.ts'
+import { type Checkout, isOpen, looksLikeCheckoutId, offeredRegistrations, openCheckout } from './checkout.ts'
 import type { CheckoutParts } from './parts.ts'
 import { findLastAttempt } from './store.ts'
 
@@ -91,9 +91,9 @@ export async function formView(parts: CheckoutParts, checkoutId: string): Promis
   }
 }
 
-/** What a shopper sees of a checkout that is none. */
+/** What a shopper sees of a checkout that is none. What only stands in the address in its place is not repeated. */
 const nothing = (id: string): FormView => ({
-  id,
+  id: looksLikeCheckoutId(id) ? id : '',
   state: 'over',
   standalone: false,
   expiresAt: 0,

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import { findArchived } from '../archive/store.ts'
+import { tellAndDo } from '../audit/act.ts'
 import { amountText } from '../contract/amounts.ts'
 import { rebuildSearch, searchPayments } from '../reporting/search/search.ts'
 import { namedExactly, understand } from '../reporting/search/terms.ts'
@@ -54,7 +55,9 @@ export default (program: Command): void => {
     .action(() =>
       withOpened(async opened => {
         const isSeen = process.stderr.isTTY
-        await rebuildSearch(opened, waiting => isSeen && process.stderr.write(`\r${waiting} events to go   `))
+        await tellAndDo(opened.database.work, opened, { action: 'searchRebuilt' }, () =>
+          rebuildSearch(opened, waiting => isSeen && process.stderr.write(`\r${waiting} events to go   `)),
+        )
         process.stdout.write(`${isSeen ? '\n' : ''}Payments are searchable as they are now.\n`)
       }),
     )

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const checkoutsMutants: readonly Mutant[] = [
+  { name: 'checkouts: a page repeats what stands in its address', file: 'src/checkouts/view.ts', tests: ['checkouts'],
+    find: "id: looksLikeCheckoutId(id) ? id : '',", instead: 'id,' },
   { name: 'moves: a checkout is denied by who has not heard', file: 'src/checkouts/checkout.ts', tests: ['moves'],
     find: '  if (!row) await refuseElsewhere(parts.database.work, merchantId)\n', instead: '' },
   { name: 'a checkout is paid after its end', file: 'src/checkouts/checkout.ts', tests: ['scenarios'],

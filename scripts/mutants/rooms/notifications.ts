@@ -3,6 +3,12 @@
 import type { Mutant } from '../plant.ts'
 
 export const notificationsMutants: readonly Mutant[] = [
+  { name: 'endpoints: an address holds a card number', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationCommands'],
+    find: '(urlRefusal(url, parts.egress) ?? cardRefusal(url))', instead: 'urlRefusal(url, parts.egress)' },
+  { name: 'endpoints: a test leaves no row', file: 'src/notifications/endpoints/endpoint.ts', tests: ['auditTrail'],
+    find: "tellAndDo(parts.database.work, parts, noted('endpointTested', endpoint), async ({ came }) => {", instead: '((work: (row: { came: Record<string, unknown> }) => Promise<CallResult>) => work({ came: {} }))(async ({ came }) => {' },
+  { name: 'endpoints: an activation tells of no test', file: 'src/notifications/endpoints/endpoint.ts', tests: ['auditTrail'],
+    find: 'const called = await testEndpoint(parts, endpoint)', instead: 'const called = await callForTest(parts, endpoint)' },
   { name: 'deliveries: what waits for nobody balances', file: 'src/notifications/deliveries/check.ts', tests: ['deliveryBacklog'],
     find: ' && counts.stranded === 0', instead: '' },
   { name: 'deliveries: what was set aside and forgotten is not looked for', file: 'src/notifications/deliveries/deliver.ts', tests: ['notificationRaces'],

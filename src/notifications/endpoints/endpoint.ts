@@ -1,7 +1,10 @@
 // Endpoints: who is told of what, and with which secret. Made inactive, active once a test notification got a 2xx.
 
+import { tellAndDo } from '../../audit/act.ts'
 import { type Recorder, record } from '../../audit/chain.ts'
-import type { AuditAction } from '../../audit/entry.ts'
+import type { AuditAction, AuditEntry } from '../../audit/entry.ts'
+import { standardBrands } from '../../contract/brands.ts'
+import { maskCardNumbers } from '../../contract/cardNumbers.ts'
 import { type Clock, type Random, randomHex, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { lockCounted } from '../../platform/database/locks.ts'
@@ -69,7 +72,7 @@ export async function createEndpoint(
   const { kind, url = null, types = eventTypes, secret } = wanted
   if ((kind === 'webhook') !== (url !== null))
     return { refused: kind === 'webhook' ? 'A webhook needs a url.' : 'Only a webhook has a url.' }
-  const refusal = url === null ? undefined : urlRefusal(url, parts.egress)
+  const refusal = url === null ? undefined : (urlRefusal(url, parts.egress) ?? cardRefusal(url))
   if (refusal !== undefined) return { refused: `The url ${refusal}.` }
   const unknown = types.find(type => !eventTypes.includes(type))
   if (unknown !== undefined || types.length === 0) return { refused: `types must be some of ${eventTypes.join(', ')}.` }
@@ -87,9 +90,16 @@ export async function createEndpoint(
   })
 }
 
+/** It stands in clear for as long as the endpoint does, is shown to many, and travels with each notification. */
+const cardRefusal = (url: string): string | undefined =>
+  maskCardNumbers(url, standardBrands) === url ? undefined : 'must not hold a card number or a CVV'
+
 /** Whoever is told of payments, and with which secret, is told of in the audit. Addresses stay out: they may hold credentials. */
 const note = (db: Connection, recorder: Recorder, action: AuditAction, endpoint: Endpoint, details = {}): Promise<number> =>
-  record(db, recorder, [{ action, entityId: endpoint.channelId ?? endpoint.merchantId, subject: endpoint.id, details }])
+  record(db, recorder, [{ ...noted(action, endpoint), details }])
+
+const noted = (action: AuditAction, { merchantId, channelId, id }: Endpoint) =>
+  ({ action, entityId: channelId ?? merchantId, subject: id }) satisfies AuditEntry
 
 /** The row of an endpoint that is not stored yet. One that is not called needs no test and is active at once. */
 export function newEndpoint(
@@ -136,8 +146,15 @@ export async function showSecrets(parts: EndpointParts, endpoint: Endpoint): Pro
 /** What binds secrets to their endpoint. */
 export const endpointSecretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
 
-/** Sends the test notification, outside any transaction. */
-export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<CallResult> {
+/** Sends the test notification, outside any transaction, and tells the audit what came of it. */
+export const testEndpoint = (parts: EndpointParts, endpoint: Endpoint): Promise<CallResult> =>
+  tellAndDo(parts.database.work, parts, noted('endpointTested', endpoint), async ({ came }) => {
+    const called = await callForTest(parts, endpoint)
+    came.status = called.status ?? 'no answer'
+    return called
+  })
+
+async function callForTest(parts: EndpointParts, endpoint: Endpoint): Promise<CallResult> {
   const { headers, body } = onTheWire(testNotification, {
     id: randomHex(parts.random),
     sequence: 0,
