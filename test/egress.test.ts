@@ -32,6 +32,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   'half.example': ['93.184.216.34', '127.0.0.1'],
   'six-half.example': ['93.184.216.34', '::1'],
   'mapped.example': ['::ffff:10.0.0.5'],
+  'zoned.example': ['fe80::1%lo0'],
   'none.example': [],
   localhost: ['127.0.0.1', '::1'],
 }
@@ -225,6 +226,7 @@ test('in live mode only public addresses over https are called', async () => {
     'https://half.example/',
     'https://six-half.example/',
     'https://mapped.example/',
+    'https://zoned.example/',
     'https://none.example/',
     'https://unknown.example/',
   ]

@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import net, { type AddressInfo, type Server } from 'node:net'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import net, { type AddressInfo, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import type pg from 'pg'
 import { systemClock } from '../src/platform/clock.ts'
@@ -148,3 +151,47 @@ it('a session whose server became a follower is given up', async () => {
   assert.ok(isLost(failed), String(failed))
   connection.release(true)
 })
+
+it('each server is told the password that the file of passwords has for it, and no other', async () => {
+  const heard: string[] = []
+  const asking = net.createServer(socket => answerAsDatabase(socket, password => heard.push(password)))
+  await once(asking.listen(0, '127.0.0.1'), 'listening')
+  const { port } = asking.address() as AddressInfo
+  const folder = mkdtempSync(join(tmpdir(), 'passwords-'))
+  const file = join(folder, 'pgpass')
+  writeFileSync(file, `127.0.0.1:1:*:*:of-the-first\n127.0.0.1:${port}:*:*:of-the-second\n`, { mode: 0o600 })
+  process.env.PGPASSFILE = file
+  const line = connect(
+    { connectionString: `postgres://u@127.0.0.1:1,127.0.0.1:${port}/x?sslmode=disable` },
+    systemClock,
+    () => {},
+  )
+  await line.work.query('show transaction_read_only')
+  assert.deepEqual([...new Set(heard)], ['of-the-second'])
+  delete process.env.PGPASSFILE
+  await line.close()
+  asking.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** A server that wants a password in clear, and takes writes: each statement is answered with one row that says so. */
+function answerAsDatabase(socket: Socket, hear: (password: string) => void): void {
+  const message = (kind: string, body: Buffer) => {
+    const head = Buffer.from(`${kind}\0\0\0\0`)
+    head.writeInt32BE(body.length + 4, 1)
+    return Buffer.concat([head, body])
+  }
+  const authentication = (code: number) => message('R', Buffer.from([0, 0, 0, code]))
+  const ready = message('Z', Buffer.from('I'))
+  const column = Buffer.concat([Buffer.from([0, 1]), Buffer.from('transaction_read_only\0'), Buffer.alloc(18)])
+  const row = message('D', Buffer.concat([Buffer.from([0, 1, 0, 0, 0, 3]), Buffer.from('off')]))
+  const answer = Buffer.concat([message('T', column), row, message('C', Buffer.from('SHOW\0')), ready])
+  socket.on('error', () => {})
+  socket.once('data', () => socket.write(authentication(3)))
+  socket.on('data', bytes => {
+    if (bytes[0] === 0x70) {
+      hear(bytes.subarray(5, -1).toString())
+      socket.write(Buffer.concat([authentication(0), ready]))
+    } else if (bytes[0] === 0x51) socket.write(answer)
+  })
+}

@@ -119,6 +119,7 @@ export function clientFor({ connectionString = '' }: pg.PoolConfig): typeof pg.C
     override connect(done?: any): any {
       const connected = lookFor(servers, this.#options).then(({ host, port }) => {
         Object.assign(this, { host, port })
+        Object.assign(this.connectionParameters, { host, port }) // by these a password is found in the file of passwords
         return super.connect()
       })
       if (done === undefined) return connected

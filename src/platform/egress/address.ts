@@ -119,7 +119,8 @@ for (const address of ['fd00:ec2::254', 'fd00:ec2::253', 'fd00:ec2::23', 'fd20:c
 
 /** Is this literal address public, or allowed by the setting? */
 export function mayCall(address: string, { allow }: Egress): boolean {
-  const plain = /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address
+  const unzoned = address.replace(/%.*/s, '') // `fe80::1%lo0`, as a machine's own file of hosts says it
+  const plain = /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(unzoned) ? unzoned.slice(7) : unzoned
   if (isIP(plain) !== 0 && metadata.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')) return false
   if (isIPv4(plain)) return allow.check(plain, 'ipv4') || !special.check(plain, 'ipv4')
   if (!isIPv6(plain)) return false

@@ -2,7 +2,18 @@
 // nobody else can have written it.
 
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync, readSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  type Dirent,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { OperatorError } from '../../errors.ts'
 import { readOwn } from '../embedded/ownFile.ts'
@@ -83,9 +94,7 @@ export function copyHashed(source: number, to: string, { flush }: { flush: boole
 /** Folders and files below a folder, as paths from it. What goes away meanwhile is left out. */
 export function treeOf(root: string, below = ''): { folders: string[]; files: string[] } {
   const found = { folders: [] as string[], files: [] as string[] }
-  for (const entry of readdirSync(join(root, below), { withFileTypes: true }).sort((one, other) =>
-    one.name < other.name ? -1 : 1,
-  )) {
+  for (const entry of entriesOf(root, below).sort((one, other) => (one.name < other.name ? -1 : 1))) {
     const path = join(below, entry.name)
     if (!entry.isDirectory()) found.files.push(path)
     else {
@@ -95,4 +104,13 @@ export function treeOf(root: string, below = ''): { folders: string[]; files: st
     }
   }
   return found
+}
+
+function entriesOf(root: string, below: string): Dirent[] {
+  try {
+    return readdirSync(join(root, below), { withFileTypes: true })
+  } catch (error) {
+    if (below !== '' && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
 }
