@@ -4,13 +4,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { thisProcess } from '../src/audit/entry.ts'
 import { cardRouting } from '../src/connectors/cards/routing.ts'
-import { type CaseDecision, closeCase } from '../src/payments/cases/cases.ts'
-import { findCases } from '../src/payments/cases/store.ts'
+import { DecisionMissing } from '../src/payments/cases/cases.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
-import { systemRandom } from '../src/platform/clock.ts'
-import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { closeCaseOf, openCases as openCasesOf } from './support/cases.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { patientClock } from './support/patientClock.ts'
 import { type ToldHost, toldHost } from './support/toldHost.ts'
@@ -63,13 +61,7 @@ const atRest = (id: string) =>
     async () => (await gateway.pool.query('select 1 from due_work where subject_id = $1', [id])).rowCount === 0,
     'nothing is left to do',
   )
-const openCases = async (subject: string) =>
-  (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject).map(({ kind }) => kind)
-async function close(subject: string, reason: string, decision?: CaseDecision): Promise<void> {
-  const [found] = (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject)
-  const by = { keys: testKeys, clock, random: systemRandom, by: thisProcess('commandLine'), database: { work: gateway.pool } }
-  await closeCase(by, found!.id, 'ann', reason, decision)
-}
+const openCases = (subject: string) => openCasesOf(gateway.pool, subject)
 const booksAgree = async () => assert.deepEqual((await examine(gateway.pool, clock.real() + 1)).findings, [])
 const isTakeBack = (type: string) => type.startsWith('042')
 
@@ -151,8 +143,11 @@ describe('the answer to a repeat', () => {
         assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
         const sent = host.received.length
         await booksAgree()
-        await assert.rejects(close(body.id, 'without saying what became of it'))
-        await close(body.id, 'the acquirer looked it up', decision)
+        await assert.rejects(
+          closeCaseOf({ pool: gateway.pool, clock }, body.id, 'without saying what became of it'),
+          DecisionMissing,
+        )
+        await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'the acquirer looked it up', decision)
         await atRest(body.id)
         assert.equal(await codeOf(body.id), expected)
         assert.equal(host.received.length, sent)
@@ -178,7 +173,7 @@ describe('the answer to a repeat', () => {
     host.tell = message => (!isCredit(message) ? '00' : { code: message.type === '0200' ? 'silence' : '96', books: false })
     const { body } = await refund((await pay()).body.id)
     await later(async () => (await openCases(body.id))[0] === 'stillUnknown', 'a case')
-    await close(body.id, 'asked by telephone', 'notCarriedOut')
+    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'asked by telephone', 'notCarriedOut')
     await atRest(body.id)
     assert.deepEqual([await codeOf(body.id), await openCases(body.id)], ['900.100.200', []])
     await booksAgree()
@@ -205,7 +200,7 @@ describe('the answer to a repeat', () => {
     const { body } = await refund((await pay()).body.id)
     await atRest(body.id)
     assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
-    await close(body.id, 'looked up', 'carriedOut')
+    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'looked up', 'carriedOut')
     await atRest(body.id)
   })
 
@@ -244,7 +239,7 @@ describe('the answer to a first message', () => {
     await atRest(body.id)
     assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
     assert.deepEqual(host.types(), ['0200', '0200'])
-    await close(body.id, 'looked up', 'notCarriedOut')
+    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'looked up', 'notCarriedOut')
     await atRest(body.id)
   })
 })
@@ -367,7 +362,7 @@ describe('a reversal of ours', () => {
     host.tell = message => (isTakeBack(message.type) ? '96' : { code: 'silence', books: true })
     const { body } = await pay()
     await later(async () => (await openCases(body.id)).length === 1, 'a case')
-    await close(body.id, 'given back by hand')
+    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'given back by hand')
     await atRest(body.id)
     assert.equal(host.totals().cleared, 9200)
   })
@@ -624,7 +619,7 @@ describe('a reversal that is answered with another amount or currency', () => {
         const sent = host.received.length
         assert.equal((await refund(body.id)).body.result.code, '700.400.200')
         assert.equal(host.received.length, sent, 'the bank is asked for nothing more')
-        await close(reversed.body.id, 'they have given it back', 'carriedOut')
+        await closeCaseOf({ pool: gateway.pool, clock }, reversed.body.id, 'they have given it back', 'carriedOut')
         await later(async () => (await codeOf(reversed.body.id)) === success, 'it is decided')
         assert.equal((await refund(body.id)).body.result.code, '700.400.200')
         assert.deepEqual(host.totals(), { held: 0, cleared: part ? 6200 : 0 })
@@ -649,7 +644,7 @@ describe('a reversal that is answered with another amount or currency', () => {
 
   it('and is answered rightly when somebody has said that it was not carried out is a case: nothing takes it back', async () => {
     const { reversal, answerRightly } = await unproven()
-    await close(reversal, 'they know of none', 'notCarriedOut')
+    await closeCaseOf({ pool: gateway.pool, clock }, reversal, 'they know of none', 'notCarriedOut')
     await later(async () => (await codeOf(reversal)) === '900.100.200', 'it is decided')
     const before = host.types().length
     answerRightly()

@@ -2,14 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { thisProcess } from '../src/audit/entry.ts'
-import { closeCase } from '../src/payments/cases/cases.ts'
 import { completeCapture } from '../src/payments/followUps/followUp.ts'
 import { forbids } from '../src/payments/followUps/rules.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentState } from '../src/payments/payment.ts'
-import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { eventually, type Fields, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
+import { closeCaseOf, openCases } from './support/cases.ts'
+import { eventually, type Fields, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -379,8 +377,7 @@ describe('one whose capture is declined', () => {
         await forget(root, ['CP', 'RV'])
       }
       await advance('2m')
-      const isCase = async () =>
-        (await gateway.pool.query('select from operator_cases where subject = $1 and closed_at is null', [root])).rowCount === 1
+      const isCase = async () => (await openCases(gateway.pool, root)).length === 1
       await eventually(async () => {
         await advance('20s')
         return isCase()
@@ -418,9 +415,7 @@ describe('one whose capture is declined', () => {
         `insert into due_work (kind, merchant_id, subject_id, due_at, details) values ('capture', $1, $2, '2099-01-01', '{}')`,
         [merchantId, root],
       )
-      const found = await gateway.pool.query(`select id from operator_cases where subject = $1 and closed_at is null`, [root])
-      const by = { keys: testKeys, clock: systemClock, random: systemRandom, by: thisProcess('commandLine') }
-      await closeCase({ ...by, database: { work: gateway.pool } }, found.rows[0].id, 'ann', 'the shop has it back')
+      await closeCaseOf(gateway, root, 'the shop has it back')
       assert.equal((await gateway.pool.query(due, [root])).rowCount, 0)
     })
 })

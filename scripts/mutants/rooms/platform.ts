@@ -258,7 +258,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'data folder: a machine that was started again is another', file: 'src/platform/database/running.ts', tests: ['embedded'],
     find: '(namespace === firstNamespace && machineName()) || bootName()', instead: 'bootName()' },
   { name: 'servers: the password of the first is told to another', file: 'src/platform/database/servers.ts', tests: ['servers'],
-    find: 'Object.assign(this.connectionParameters, { host, port })', instead: '' },
+    find: 'connectionParameters: object }).connectionParameters, { host, port })', instead: 'connectionParameters: object }).connectionParameters, {})' },
   { name: 'egress: an address with a zone is none', file: 'src/platform/egress/address.ts', tests: ['egress'],
     find: "address.replace(/%.*/s, '')", instead: 'address' },
   { name: 'a server that takes no writes is connected to', file: 'src/platform/database/servers.ts', tests: ['servers'],

@@ -119,7 +119,8 @@ export function clientFor({ connectionString = '' }: pg.PoolConfig): typeof pg.C
     override connect(done?: any): any {
       const connected = lookFor(servers, this.#options).then(({ host, port }) => {
         Object.assign(this, { host, port })
-        Object.assign(this.connectionParameters, { host, port }) // by these a password is found in the file of passwords
+        // By these the driver finds a password in the file of passwords.
+        Object.assign((this as unknown as { readonly connectionParameters: object }).connectionParameters, { host, port })
         return super.connect()
       })
       if (done === undefined) return connected
