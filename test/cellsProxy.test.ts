@@ -704,17 +704,26 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
 
   it('keeps places of its own for the reference, which is long: who does not take it is in the way of no form', async () => {
     begun = []
-    const sockets = await Promise.all(
-      Array.from({ length: 130 }, (_, at) =>
-        connect(plain, `GET ${at % 2 ? '/openapi.json' : '/docs/api/x'}?held HTTP/1.1\r\nHost: x\r\n\r\n`, `127.0.3.${1 + at}`),
-      ),
-    )
+    // Also where it names a checkout or a cell of the office, and however the path is written.
+    const paths = ['/openapi.json', '/docs/api/x', '/openapi.json/', '//docs//codes', `/docs/codes?checkoutId=1.${entity}`]
+    const open = (at: number, path = paths[at % paths.length]!) =>
+      connect(
+        plain,
+        `GET ${path}${path.includes('?') ? '&' : '?'}held HTTP/1.1\r\nHost: x\r\nCookie: tollgate-cell=one\r\n\r\n`,
+        `127.0.3.${1 + (at % 200)}`,
+      )
+    const count = () => begun.filter(url => url.endsWith('held')).length
+    const sockets = await Promise.all(Array.from({ length: 520 }, (_, at) => open(at)))
     try {
       // Two cells have a gateway each.
-      await eventually(async () => begun.filter(url => url.endsWith('?held')).length === 128, 'all places are taken')
-      assert.equal((await ask(plain, '/v1/paymentWidgets.js', { from: '127.0.0.5' })).status, 200)
+      await eventually(async () => count() === 512, 'all places are taken')
+      for (const path of ['/v1/paymentWidgets.js', `/pay/1.${entity}`, '/office/x'])
+        assert.equal((await ask(plain, path, { from: '127.0.0.5', headers: { Cookie: 'tollgate-cell=one' } })).status, 200)
       await new Promise(resolve => setTimeout(resolve, 200))
-      assert.equal(begun.filter(url => url.endsWith('?held')).length, 128)
+      assert.equal(count(), 512)
+      const fourth = await open(0)
+      await eventually(async () => fourth.told.startsWith('HTTP/1.1 429 '), 'one network has three at a time')
+      sockets.push(fourth)
     } finally {
       closeAll(sockets)
       held.splice(0)

@@ -38,12 +38,14 @@ const headerBytesMost = 16 * 1024
 const pagesMost = connectionsMost / 4
 /** Beside these, large bodies for the back office, which go on as they come: a gateway refuses a stranger's by its head, and a place is taken here until he has heard it. */
 const uploadsMost = connectionsMost / 8
-/** Of the reference, which is long and for developers. */
-const referencesMost = connectionsMost / 64
+/** Of the reference, which is for developers, and so long that an answer keeps its place until it is taken. */
+const referencesMost = connectionsMost / 16
 /** Of HTTP/2, of a network of strangers in all its connections, once a sixteenth of all connections is there: four browsers that take nothing. */
 const strangersStreamsMost = 4 * streamsMost
-/** Of one network: 256 networks do not fill these places. */
+/** Of one network: 255 networks do not fill these places. */
 const networkUploadsMost = 2
+/** Of one network: 85 networks do not fill these places. */
+const networkReferencesMost = 3
 /** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
 const networkBodiesMost = 128
 
@@ -120,6 +122,7 @@ frontend Tollgate
   http-error ${answer(408, 'malformedRequest')}
   acl of_merchants path_beg ${merchantPaths}
   acl of_shoppers path_beg ${shopperPaths}
+  acl of_reference path_beg /openapi.json /docs/
   acl of_office path /office
   acl of_office path_beg /office/
   acl sends_form method POST DELETE
@@ -131,7 +134,7 @@ ${perNetwork === 0 ? '' : networkLimits(connections, perNetwork)}
   ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
   http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
   http-request set-var(txn.file) bool(true) if of_office sends_body !is_small
-${perNetwork === 0 ? '' : largeBodies()}
+${perNetwork === 0 ? '' : largeOnes()}
   http-request set-header X-Forwarded-Proto https if { ssl_fc }
 ${perNetwork === 0 ? '' : merchantsMark}
   http-response del-header ${callerHeader}
@@ -144,11 +147,11 @@ ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${s
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
 ${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}
   ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
+  use_backend Reference if of_reference # whatever else it names
   use_backend Uploads_%[var(txn.desk)] if ${isFile}
   use_backend Browsers_%[var(txn.desk)] if of_office
   use_backend %[var(txn.cell)] if of_merchants { var(txn.cell) -m found }
   use_backend Browsers_%[var(txn.cell)] if { var(txn.cell) -m found }
-  use_backend Reference if { path /openapi.json } or { path_beg /docs/ }
   use_backend Every if !of_merchants !of_shoppers
   default_backend Nowhere # also where the map names a cell that this file does not have
 
@@ -225,10 +228,11 @@ ${rejections.join('\n')}
 const merchantsMark = `  http-response sc-set-gpt0(0) 1 if { res.hdr(${callerHeader}) -m str ${ofMerchant} }`
 
 /** Judged by the path that gateways get. */
-const largeBodies = (): string => `
+const largeOnes = (): string => `
   http-request track-sc2 ${counted('Bodies')} if sends_body of_merchants !is_small
   http-request track-sc2 ${counted('Uploads')} if ${isFile}
-  ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} } or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} }`
+  http-request track-sc2 ${counted('References')} if of_reference
+  ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} } or { sc2_conn_cur(Uploads) gt ${networkUploadsMost} } or { sc2_conn_cur(References) gt ${networkReferencesMost} }`
 
 const self = 'tollgate'
 
@@ -244,6 +248,7 @@ const networkTables = (connections: number, reloadSocket: string | undefined): s
     ['Requests', passing],
     ['Bodies', passing],
     ['Uploads', passing],
+    ['References', passing],
   ].map(([name, kept]) => `\nbackend ${name}\n  stick-table type ipv6 size ${kept}\n`)
   const peers = reloadSocket === undefined ? '' : `\npeers Reloads\n  bind unix@${reloadSocket} mode 600\n  server ${self}\n`
   return peers + tables.join('')
