@@ -447,18 +447,25 @@ it('a capture that is approved late behind another one is taken back, and a case
 })
 
 describe('the rest of a hold that is released', () => {
-  for (const [amount, isDone] of [
+  for (const [amount, isDone, reversed] of [
     ['000000009200', true],
     ['000000003000', true],
     ['000000006200', true],
     ['000000000100', false],
+    ['000000009200', true, '20.00'],
+    ['000000007200', true, '20.00'],
+    ['000000003000', true, '20.00'],
+    ['000000004200', true, '20.00'],
+    ['000000006200', true, '20.00'],
+    ['000000002000', false, '20.00'],
   ] as const)
-    it(`${isDone ? 'is' : 'is not'} when the host answers ${Number(amount) / 100} of 92.00, of which 30.00 was captured`, async () => {
+    it(`${isDone ? 'is' : 'is not'} when the host answers ${Number(amount) / 100} of 92.00, of which 30.00 was captured${reversed ? ` and ${reversed} reversed before` : ''}`, async () => {
       let isRight = isDone
       host.tell = message =>
         isTakeBack(message.type) ? { code: '00', books: isRight, more: isRight ? [] : [[4, amount]] } : '00'
       if (isDone) host.tell = message => (isTakeBack(message.type) ? { code: '00', more: [[4, amount]] } : '00')
       const { body } = await pay({ paymentType: 'PA' })
+      if (reversed) await gateway.refer(body.id, { paymentType: 'RV', amount: reversed, currency: 'EUR' })
       const captured = await gateway.refer(body.id, { paymentType: 'CP', amount: '30.00', currency: 'EUR' })
       if (!isDone) await later(async () => (await openCases(captured.body.id))[0] === 'reversalOpen', 'a case')
       isRight = true

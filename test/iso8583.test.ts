@@ -521,7 +521,7 @@ describe('messages of each operation', () => {
   })
 
   it('after a partial capture the rest of the hold is released', () => {
-    const operation: Operation = { ...operationOf('CP'), type: 'RV', releasing: true, amount: 5000 }
+    const operation: Operation = { ...operationOf('CP'), type: 'RV', releasing: 9200, amount: 5000 }
     const release = messageOf(operation, { terminal: 'TERM0001', stan: '000009', at }, account, ascii)
     assert.equal(release.type, '0420')
     assert.equal(release.fields.get(95)?.slice(0, 12), '000000005000')

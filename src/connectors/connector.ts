@@ -43,8 +43,8 @@ export type Operation = {
   }
   /** A reversal by recovery: of an operation whose outcome is unknown. Its reference is the operation itself. */
   readonly recovering?: true
-  /** After a partial capture: the rest of the hold goes free. The amount is the captured one, the reference the preauthorization. */
-  readonly releasing?: true
+  /** After a partial capture: the rest of the hold goes free. So much was held, hundredths; the amount is the captured one, the reference the preauthorization. */
+  readonly releasing?: number
   /** A partial reversal: what stays of the referenced payment, hundredths. */
   readonly remains?: number
   /** What `prepare` returned when the payment was written. */

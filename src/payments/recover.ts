@@ -165,7 +165,12 @@ const declinesMost = 12
 export const release: DueHandler<PaymentParts> = async (parts, item) => {
   const found = await findCarried(parts, item.merchantId, item.subjectId)
   if (!found?.connector && !found?.gone) return 'done'
-  return giveBack(parts, item, found, { type: 'RV', releasing: true, reference: referenceOf(found.root, []) })
+  const { payment, root } = found
+  return giveBack(parts, item, found, {
+    type: 'RV',
+    releasing: payment.record.releases ?? root.amount,
+    reference: referenceOf(root, []),
+  })
 }
 
 /** So many answers that prove nothing, or about an hour without any, and somebody should ask the other side. It is tried on all the same. */

@@ -280,11 +280,14 @@ const isOtherThan = (one: Pick<Operation, 'amount' | 'currency'>, other: Pick<Op
 
 const asksAddress = (sent: Message, { privateData }: Dialect): boolean => readPrivateData(sent.fields, privateData).has('address')
 
-/** A host names what was held, what stays, or what goes free: each of these says that it was released as asked. */
-const released = (operation: Operation, said: { readonly amount: number; readonly currency: string }) =>
-  taskOf(operation) === 'release' && said.amount === operation.reference!.amount - operation.amount
-    ? { ...said, amount: operation.amount }
-    : said
+/**
+ * A host names what was held, what stays, or what goes free: each of these says that it was released as asked. Where a part was reversed before, it is told of the whole
+ * hold all the same, since of that part it may not have heard (decisions, 8): it may go by either.
+ */
+function released({ amount, reference, releasing }: Operation, said: { readonly amount: number; readonly currency: string }) {
+  const held = releasing === undefined ? [] : [releasing, reference!.amount]
+  return held.some(sum => said.amount === sum || said.amount === sum - amount) ? { ...said, amount } : said
+}
 
 /** Amount and currency as the host confirmed them; hosts leave them out of some answers. */
 function confirmed(
