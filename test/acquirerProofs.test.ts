@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { cardRouting } from '../src/connectors/cards/routing.ts'
+import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
 import { DecisionMissing } from '../src/payments/cases/cases.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { closeCaseOf, openCases as openCasesOf } from './support/cases.ts'
@@ -23,7 +24,7 @@ let file: AcquirersFile
 before(async () => {
   host = await toldHost({ silent: () => clock.endDeadlines(answerWithinSeconds * 1000) })
   file = acquirersFile({ north: [host.port] }, { answerWithinSeconds, recoverAfterSeconds: 0.1, breakerTimeouts: 1000 })
-  gateway = await testGateway({ clock, environment: { ACQUIRERS_FILE: file.path } })
+  gateway = await testGateway({ clock, environment: { ACQUIRERS_FILE: file.path }, seed: takingParts() })
 })
 beforeEach(() => host.clear())
 after(async () => {
@@ -31,6 +32,14 @@ after(async () => {
   host.stop()
   file.remove()
 })
+
+/** The lenient channel of the sandbox, as one that takes approvals of a part. */
+function takingParts(): Seed {
+  const seed = readSeed(sandboxSeed)
+  for (const { id, settings } of seed.divisions![0]!.merchants![0]!.channels!)
+    if (id === sandbox.lenientEntityId) Object.assign(settings!, { partialApprovals: true })
+  return seed
+}
 
 const success = '000.100.112'
 const pending = '000.200.000'
@@ -433,6 +442,25 @@ describe('a capture that is approved when somebody has been told that it was dec
     })
 })
 
+for (const isClosed of [true, false])
+  it(`a capture of a failed PA.CP that is approved late ${isClosed ? 'is a case again where somebody had closed that of its hold' : 'gives its hold back where that is a case'}`, async () => {
+    let declines = true
+    host.tell = message => (message.type.startsWith('022') || (message.type === '0400' && declines) ? '05' : '00')
+    const { body } = await pay({ paymentType: 'PA.CP' })
+    const root = body.referencedId
+    await later(async () => (await openCases(root))[0] === 'reversalOpen', 'its hold stands')
+    if (isClosed) await closeCaseOf({ pool: gateway.pool, clock }, root, 'they hold nothing')
+    declines = false
+    const [captured] = host.received.filter(({ type }) => type.startsWith('022'))
+    host.answer(captured!.message, { code: '00', books: true })
+    await later(async () => host.types().some(isTakeBack), 'it is taken back')
+    await Promise.all([atRest(body.id), atRest(root)])
+    assert.deepEqual([await openCases(body.id), await openCases(root)], [isClosed ? ['reversalOpen'] : [], []])
+    const types = host.types()
+    assert.equal(types.slice(types.findIndex(isTakeBack)).includes('0400'), !isClosed, 'the hold is given back')
+    assert.equal(host.totals().cleared, 0)
+  })
+
 it('a capture that is approved late behind another one is taken back, and a case: its amount may be held again', async () => {
   host.tell = (message, seen) => (message.type.startsWith('022') && seen === 0 ? { code: '05', books: false } : '00')
   const { body } = await pay({ paymentType: 'PA' })
@@ -491,6 +519,20 @@ describe('an approval that comes late', () => {
     await later(async () => host.totals().cleared === 0, 'it is taken back')
     await atRest(body.id)
     assert.equal(await codeOf(body.id), timedOut)
+  })
+
+  it('of a part, where the channel takes those: what was approved is taken back', async () => {
+    host.tell = message => {
+      if (!isTakeBack(message.type)) return 'silence'
+      return host.totals().cleared === 0 ? '25' : { code: '00', more: [[4, '000000004600']] }
+    }
+    const { body } = await pay({ entityId: sandbox.lenientEntityId })
+    await later(async () => (await codeOf(body.id)) === timedOut, 'recovery')
+    await atRest(body.id)
+    host.answer(host.received[0]!.message, { code: '10', books: true, more: [[4, '000000004600']] })
+    await later(async () => host.totals().cleared === 0, 'it is taken back')
+    await atRest(body.id)
+    assert.deepEqual(await openCases(body.id), [])
   })
 
   it('to a process that was started since: its payment is found in the database, and it is reversed', async () => {

@@ -367,6 +367,19 @@ describe('one whose capture is declined', () => {
     ])
   })
 
+  it('and is a case still where the shop reverses it when no message reaches the issuer any more', async () => {
+    const { body } = await send({ amount: '67.00' })
+    const root = body.referencedId
+    await advance('2m')
+    await eventually(async () => {
+      await advance('20s')
+      return (await openCases(gateway.pool, root)).length === 1
+    }, 'recovery has asked for the reversal')
+    await advance('73h')
+    assert.equal((await reverse(root, '67.00')).body.result.code, '000.100.110')
+    assert.deepEqual(await openCases(gateway.pool, root), ['reversalOpen'])
+  })
+
   for (const torn of [false, true])
     it(`and whose reversal is declined too is a case for somebody: its hold stands${torn ? ', also where recovery made both' : ''}`, async () => {
       const { body } = await send({ amount: '67.00' })

@@ -67,7 +67,7 @@ const changing = http.createServer((incoming, outgoing) => {
         const { 'content-length': _, ...kept } = answer.headers
         outgoing.writeHead(answer.statusCode!, kept)
         const changed = Object.entries(walletSays).reduce(
-          (words, [name, value]) => words.replace(new RegExp(`(${name}=)[\\d.]+`), `$1${value}`),
+          (words, [name, value]) => words.replace(new RegExp(`(\\b${name}=)[^&]+`), `$1${value}`),
           said,
         )
         outgoing.end(changed)
@@ -298,6 +298,22 @@ describe('a refund that is answered with another amount', () => {
     const { id } = (await refund(body.id, '30.00')).body
     await isCounted(body.id, id, '62.01')
   })
+})
+
+it('a capture in part of which somebody has said that a wallet carried it out leaves nothing to release: it was its last', async () => {
+  const { body } = await gateway.post('/v1/payments', { ...walletOf92, paymentType: 'PA' })
+  await makeShopper().walk(`${body.redirect.url}?auto=approve`, gateway.baseUrl)
+  walletSays = { PAYMENTSTATUS: 'In-Progress' }
+  const captured = await gateway.refer(body.id, { paymentType: 'CP', amount: '30.00', currency: 'EUR' })
+  assert.equal(captured.body.result.code, '000.200.000')
+  await eventually(async () => {
+    await gateway.advance('15m')
+    return (await openCases(captured.body.id))[0] === 'stillUnknown'
+  }, 'a case')
+  await closeCaseOf(gateway, captured.body.id, 'they have captured it', 'carriedOut')
+  await atRest(captured.body.id)
+  assert.match(await read(captured.body.id), /^000\.100\.11[02]$/)
+  assert.deepEqual(await openCases(captured.body.id), [])
 })
 
 /** What somebody else learns at the wallet. */

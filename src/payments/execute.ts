@@ -147,7 +147,8 @@ export async function settle(
     kept: {
       ...answered?.kept,
       ...(part !== undefined && { approvedAmount: String(part) }),
-      ...(answered && leaves === 'reverse' && !isAsAsked(payment, answered) && cameAs(answered)),
+      // A part too is taken back as it came, where another answer counts.
+      ...(answered && (leaves === 'reverse' || part !== undefined) && !isAsAsked(payment, answered) && cameAs(answered)),
     },
     outcome: {
       ...(answered && { details: answered.details }),
@@ -168,7 +169,7 @@ export async function settle(
       ...(slip && { slip }),
     })
   ) {
-    if (payment.type === 'RV' && stored.answer.approved)
+    if (payment.type === 'RV' && stored.answer.approved && payment.record.releasesAtIssuer !== false)
       // What is stored is told, also where the case has to be closed by hand.
       await closeHeld(parts, payment).catch((error: Error) =>
         parts.log.warn({ paymentId: payment.id, why: error.message }, 'the case could not be closed'),

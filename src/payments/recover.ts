@@ -7,7 +7,7 @@ import type { Connector, ConnectorState, Operation, Reply } from '../connectors/
 import { takenBack } from '../connectors/takenBack.ts'
 import { isApproved, type ResultName, results } from '../contract/results/results.ts'
 import type { Clock, Timer } from '../platform/clock.ts'
-import type { DueItem } from '../platform/due/store.ts'
+import { type DueItem, dueAbout } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
 import type { CaseDecision } from './cases/cases.ts'
 import { closeSettled, hasOpenCase } from './cases/store.ts'
@@ -46,7 +46,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     const { amount, currency } = payment
     const details = { ExtendedDescription: 'Decided by an operator' }
     const isPart = payment.type === 'CP' && decided === 'succeeded' && amount < (payment.record.releases ?? 0)
-    const leaves = isPart ? { leaves: 'release' as const } : {}
+    const leaves = isPart && connector.partialReversal(root.answer?.kept ?? {}) ? { leaves: 'release' as const } : {}
     const reply: Reply = { kind: 'answer', result: decided, amount, currency, details, kept: {}, ...leaves }
     await settle(parts, { payment, rootType: rootTypeOf(root) }, reply, updates)
     return 'done'
@@ -124,17 +124,26 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
   return 'done'
 }
 
-/** What a capture took goes into the hold again, also where that had ended: reversed meanwhile, or captured by another. Then no message of ours would release it. */
+/**
+ * What a capture took goes into the hold again, also where that had ended: reversed meanwhile, or captured by another. Then no message of ours would release it, nor where
+ * somebody has closed the case of a PA.CP that failed.
+ */
 async function tellOfHold(parts: PaymentParts, { payment, root }: Carried): Promise<void> {
   const chain = await findChain(parts.database.work, root.merchantId, root.id)
   const hasEnded = done(chain, 'CP').length > 0 || reversalOpen(root, chain) === 0
-  if (hasEnded)
+  if (hasEnded || (root.record.captureAtOnce && !(await isLookedAfter(parts, root))))
     await openPaymentCase(
       parts,
       payment,
       'reversalOpen',
       'it was approved late and taken back behind the end of its hold, which may stand again',
     )
+}
+
+/** The rest of a PA.CP is asked for still, or somebody is told to look. */
+async function isLookedAfter({ database }: PaymentParts, { merchantId, id }: PaymentState): Promise<boolean> {
+  const asked = await dueAbout(database.work, merchantId, ['capture'], [id])
+  return asked.length > 0 || (await hasOpenCase(database.work, merchantId, 'reversalOpen', id))
 }
 
 /** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late; and the reversal that is

@@ -3,6 +3,12 @@
 import type { Mutant } from '../plant.ts'
 
 export const paymentsMutants: readonly Mutant[] = [
+  { name: 'late approvals: of a part all is wanted back', file: 'src/payments/execute.ts', tests: ['acquirerProofs'],
+    find: "(leaves === 'reverse' || part !== undefined)", instead: "leaves === 'reverse'" },
+  { name: 'holds: what was closed without a message is given back', file: 'src/payments/execute.ts', tests: ['captureAtOnce'],
+    find: ' && payment.record.releasesAtIssuer !== false)', instead: ')' },
+  { name: 'decisions: the last capture of a wallet leaves something to release', file: 'src/payments/recover.ts', tests: ['lateMoney'],
+    find: 'isPart && connector.partialReversal(root.answer?.kept ?? {})', instead: 'isPart' },
   { name: 'the history of a case has no end', file: 'src/payments/cases/cases.ts', tests: ['officePages'],
     find: "if (written >= notesMost) return 'full'", instead: '' },
   { name: 'audit: a closed case is of nobody', file: 'src/payments/cases/cases.ts', tests: ['acquirerCommands'],
@@ -216,7 +222,9 @@ export const paymentsMutants: readonly Mutant[] = [
   { name: 'a reversal of another amount is taken back', file: 'src/payments/execute.ts', tests: ['acquirerProofs'],
     find: "type === 'RV' || (type", instead: "(type" },
   { name: 'capture at once: a hold that the shop has given back stays a case', file: 'src/payments/execute.ts', tests: ['captureAtOnce'],
-    find: "if (payment.type === 'RV' && stored.answer.approved)\n", instead: "if (payment.type === 'CB' && stored.answer.approved)\n" },
+    find: "if (payment.type === 'RV' && stored.answer.approved && payment", instead: "if (payment.type === 'CB' && stored.answer.approved && payment" },
+  { name: 'capture at once: of a hold that nobody looks after nobody hears', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
+    find: 'hasEnded || (root.record.captureAtOnce && !(await isLookedAfter(parts, root)))', instead: 'hasEnded' },
   { name: 'capture at once: a part that the shop has given back closes the case', file: 'src/payments/execute.ts', tests: ['captureAtOnce'],
     find: '  if (reversalOpen(chain.find(({ id }) => id === rootId)!, chain) === 0)\n', instead: '' },
   { name: 'a refund that is taken back can be made again meanwhile', file: 'src/payments/followUps/followUp.ts', tests: ['acquirerProofs'],
@@ -228,7 +236,7 @@ export const paymentsMutants: readonly Mutant[] = [
   { name: 'a late capture that is taken back behind its reversal is nobody’s', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
     find: "if (payment.type === 'CP') await tellOfHold(parts, found)", instead: '' },
   { name: 'each capture that is taken back is a case', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
-    find: 'if (hasEnded)\n', instead: 'if (chain)\n' },
+    find: 'if (hasEnded || (root.record.captureAtOnce && !(await isLookedAfter(parts, root))))\n', instead: 'if (chain)\n' },
   { name: 'a late capture that is taken back behind another is nobody’s', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
     find: "done(chain, 'CP').length > 0 || reversalOpen", instead: 'reversalOpen' },
   { name: 'a refund that stands is taken back', file: 'src/payments/execute.ts', tests: ['lateMoney'],
