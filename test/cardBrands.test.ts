@@ -5,11 +5,25 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
+import { shortenedCards } from '../src/audit/details.ts'
+import { thisProcess } from '../src/audit/entry.ts'
+import { readReport } from '../src/clearing/chargebacks/report.ts'
+import { inTurns } from '../src/clearing/steps.ts'
 import { readCardBrands } from '../src/connectors/cards/brandsFile.ts'
 import { standardBrands } from '../src/contract/brands.ts'
+import { channelSettings, entityName, settingsFor } from '../src/merchants/settings.ts'
+import { createEndpoint } from '../src/notifications/endpoints/endpoint.ts'
+import { addressText } from '../src/pages/office/fields.ts'
+import { listedValue } from '../src/payments/risk/lists/lists.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { inTransaction } from '../src/platform/database/connect.ts'
 import { OperatorError } from '../src/platform/errors.ts'
+import { mistakesIn } from '../src/platform/schema.ts'
+import type { StaffParts } from '../src/staff/parts.ts'
+import { beginSession } from '../src/staff/sessions.ts'
 import { readConfig } from '../src/start/config.ts'
-import { type Fields, type TestGateway, testGateway } from './support/gateway.ts'
+import { endpointParts } from './support/endpoints.ts'
+import { type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 
 const read = (brands: unknown[]) => readCardBrands(JSON.stringify({ brands }), 'brands.json')
 const mada = { name: 'MADA', ranges: ['446404', '968201-968211', '588846-588848'], lengths: [16], also: ['VISA'] }
@@ -125,6 +139,53 @@ describe('a gateway with a file', () => {
       paymentMethods: 'CC',
     })
     assert.equal(body.records.length, 4)
+  })
+  it('knows its numbers wherever none belongs', async () => {
+    const number = card['card.number']
+    const own = (text: string) => text.includes(number)
+    const made = await createEndpoint(endpointParts(gateway.pool), {
+      merchantId: sandbox.merchantId,
+      kind: 'webhook',
+      url: `https://shop.example/${number}`,
+    })
+    assert.deepEqual(made, { refused: 'The url must not hold a card number or a CVV.' })
+    assert.equal(listedValue(testKeys, 'customer', number), undefined)
+    assert.equal(mistakesIn(entityName, `Shop ${number}`).length, 1)
+    const { channel } = settingsFor(new Set())
+    assert.equal(mistakesIn(channel, { shopName: `Shop ${number}` }).length, 1)
+    assert.equal(mistakesIn(channelSettings, { shopName: `Shop ${number}` }).length, 0, 'what stands there is read')
+    const lines = [
+      'report,line,type,acquirer,reference,amount,currency,reason,date',
+      `${number},1,CB,,${'0'.repeat(32)},1.00,EUR,10.4,2026-01-01`,
+      `r,2,CB,,${'0'.repeat(32)},1.00,EUR,${number},2026-01-01`,
+    ]
+    assert.deepEqual(await inTurns(readReport(lines.join('\n'))), [
+      { at: 2, malformed: 'report must not hold a card number' },
+      { at: 3, malformed: 'reason must not hold a card number' },
+    ])
+    assert.ok(!own(JSON.stringify(shortenedCards({ note: `it was ${number}, not 4200000000000000` }))))
+    assert.doesNotMatch(
+      JSON.stringify(shortenedCards({ note: 'it was 4200000000000000' })),
+      /4200000000000000/,
+      'nor those of ours',
+    )
+    assert.ok(!own(addressText(`https://shop.example/${number}`)))
+    const before = process.env.SUDO_USER
+    process.env.SUDO_USER = number
+    assert.ok(!own(thisProcess('commandLine').id))
+    if (before === undefined) delete process.env.SUDO_USER
+    else process.env.SUDO_USER = before
+    await inTransaction(gateway.pool, db =>
+      beginSession(
+        db,
+        { clock: systemClock, random: systemRandom, keys: testKeys } as unknown as StaffParts,
+        null,
+        { address: '127.0.0.1', agent: `browser ${number}` },
+        'staffSignedIn',
+      ),
+    )
+    const { rows } = await gateway.pool.query('select agent from staff_sessions')
+    assert.ok(rows.length > 0 && rows.every(({ agent }) => !own(agent)))
   })
   it('asks for what cards need', async () => {
     const { body } = await gateway.pay({ paymentBrand: 'HOUSE', 'card.number': '', 'card.expiryYear': '' })

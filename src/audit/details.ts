@@ -1,7 +1,7 @@
 // What a row of the audit says of an act: bounded, and with nothing left out that a longer value beside it would hide.
 
 import { createHash } from 'node:crypto'
-import { standardBrands } from '../contract/brands.ts'
+import { knownBrands } from '../contract/brands.ts'
 import { shortenCards } from '../contract/cardNumbers.ts'
 import { isId } from '../platform/clock.ts'
 
@@ -36,7 +36,7 @@ export const shortenedCards = (details: object): object => JSON.parse(JSON.strin
 
 /** Ids are full of digits. */
 const withoutCards = (_: string, value: unknown): unknown =>
-  typeof value === 'string' && !isId(value) ? shortenCards(value, standardBrands) : value
+  typeof value === 'string' && !isId(value) ? shortenCards(value, knownBrands()) : value
 
 /** Looked for first: half a card number is not seen. */
 function shortened(name: string, value: unknown): unknown {

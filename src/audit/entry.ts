@@ -1,7 +1,7 @@
 // What the audit tells: who did what, on whose behalf, from where, with which result. Values and secrets are no part of it.
 
 import { hostname, userInfo } from 'node:os'
-import { standardBrands } from '../contract/brands.ts'
+import { knownBrands } from '../contract/brands.ts'
 import { shortenCards } from '../contract/cardNumbers.ts'
 import type { Connection } from '../platform/database/connect.ts'
 
@@ -132,7 +132,7 @@ const claimMax = 64
  */
 export function thisProcess(kind: 'commandLine' | 'gateway'): Actor {
   const claim = process.env.SUDO_USER
-  const behind = claim === undefined ? '' : ` (SUDO_USER: ${shortenCards(claim, standardBrands).slice(0, claimMax)})`
+  const behind = claim === undefined ? '' : ` (SUDO_USER: ${shortenCards(claim, knownBrands()).slice(0, claimMax)})`
   return { kind, id: `${ownName()}${behind}`, address: hostname() }
 }
 

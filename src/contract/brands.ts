@@ -137,6 +137,16 @@ export function endsOf(range: string): { readonly from: string; readonly to: str
 
 export const standardBrands: CardBrands = makeBrands(standardRows)
 
+let known = standardBrands
+/** All card brands that this process has heard of: by these it knows a card number that stands where none belongs, also where no payment is at hand. */
+export const knownBrands = (): CardBrands => known
+/** Told whenever settings are read, those of a cell too. None is forgotten. */
+export function knowBrands({ rows }: CardBrands): void {
+  const heard = new Set(known.rows.map(one => JSON.stringify(one)))
+  const fresh = rows.filter(one => !heard.has(JSON.stringify(one)))
+  if (fresh.length > 0) known = makeBrands([...fresh, ...known.rows])
+}
+
 /** `13 16-19` → each length. */
 function span(lengths: string): number[] {
   return lengths.split(' ').flatMap(part => {

@@ -1,7 +1,7 @@
 // What can be set for a merchant and for a channel, with defaults. A division and the PSP may hold defaults of both for what is below them.
 // docs/operating.md describes every one.
 
-import { otherBrands, standardBrands, standardRows } from '../contract/brands.ts'
+import { knownBrands, otherBrands, standardBrands, standardRows } from '../contract/brands.ts'
 import { type CardNumberRules, maskCardNumbers, treatments } from '../contract/cardNumbers.ts'
 import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
@@ -43,12 +43,12 @@ const appScheme = where(
   'is no app: browsers run or read it themselves',
 )
 /** Without card numbers and CVVs: what stands in clear for many to read. */
-export const unnumbered = (schema: TextSchema) =>
-  where(schema, name => maskCardNumbers(name, standardBrands) === name, 'must not hold a card number or a CVV')
+export const unnumbered = (schema: TextSchema, brands = knownBrands) =>
+  where(schema, name => maskCardNumbers(name, brands()) === name, 'must not hold a card number or a CVV')
 /** What an entity is called: it stands in clear wherever the entity does. */
 export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */
-const shopName = unnumbered(text(/^(?=.*\S)[^\p{Cc}\p{Cf}\u2028\u2029]{1,64}$/u, 'must be a text of 1 to 64 characters'))
+const shopName = text(/^(?=.*\S)[^\p{Cc}\p{Cf}\u2028\u2029]{1,64}$/u, 'must be a text of 1 to 64 characters')
 const shopLogo = where(
   text(
     /^(https:\/\/|data:image\/(png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]+=*$)/,
@@ -152,7 +152,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Every card takes part in 3-D Secure at the simulator, as with customParameters[3DS2_enrolled]=true. */
     simulatorEnrols: optional(flag, false),
     /** The shop as shoppers know it: its name (that of the merchant where absent), its logo, and the colour of its buttons, #rrggbb. */
-    shopName: optional(shopName),
+    // What stands there already is read by the brands that everybody knows: a row more in a file of brands keeps no gateway from its start.
+    shopName: optional(unnumbered(shopName, brands ? knownBrands : () => standardBrands)),
     shopLogo: optional(shopLogo),
     shopColour: optional(shopColour),
     /** The sites that may hold the payment form; empty = any. */

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { whoeverActed } from '../audit/dismissed.ts'
 import type { Actor, AuditAction } from '../audit/entry.ts'
-import { standardBrands } from '../contract/brands.ts'
+import { knownBrands } from '../contract/brands.ts'
 import { beginningOf, maskCardNumbers } from '../contract/cardNumbers.ts'
 import { timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
@@ -94,7 +94,7 @@ export async function beginSession(
     usedAt: now,
     provenAt: now,
     address,
-    agent: beginningOf(maskCardNumbers(agent, standardBrands), 200),
+    agent: beginningOf(maskCardNumbers(agent, knownBrands()), 200),
   }
   await insertSession(db, hashesOf(parts, token)[0], row)
   await recordOfPerson(db, parts, staffId, { actor: actorOfStaff(staffId, address), action, details: { session: id } })

@@ -8,7 +8,7 @@ import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTran
 import { readCardBrands } from '../connectors/cards/brandsFile.ts'
 import { type Directories, readDirectoryFile, readWalletFile, type Wallets } from '../connectors/partners.ts'
 import { readSlipsFile, type SlipAccounts } from '../connectors/slips/accounts.ts'
-import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
+import { type CardBrands, knowBrands, otherBrands, standardBrands } from '../contract/brands.ts'
 import { nearest } from '../contract/nearest.ts'
 import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
@@ -268,6 +268,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const ownMethods = readRedirectMethods(readFileSync(ownMethodsFile, 'utf8'), 'redirectMethods.json')
   const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
   const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
+  knowBrands(cardBrands)
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   const sftpKey = file('SFTP_KEY_FILE')?.toString('utf8')

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const contractMutants: readonly Mutant[] = [
+  { name: 'brands: a fresh one takes the place of all', file: 'src/contract/brands.ts', tests: ['cardBrands'],
+    find: 'makeBrands([...fresh, ...known.rows])', instead: 'makeBrands(fresh)' },
   { name: 'CVVs in texts: one behind number and end of a card is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
     find: '[namedBeside, behindExpiry, rightBehindExpiry, behindStripe]', instead: '[namedBeside, rightBehindExpiry, behindStripe]' },
   { name: 'CVVs in texts: one behind a month of one digit is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],

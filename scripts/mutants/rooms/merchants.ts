@@ -3,6 +3,10 @@
 import type { Mutant } from '../plant.ts'
 
 export const merchantsMutants: readonly Mutant[] = [
+  { name: 'settings: a shop is called by a number of a brand of its own', file: 'src/merchants/settings.ts', tests: ['cardBrands'],
+    find: 'brands ? knownBrands : () => standardBrands', instead: '() => standardBrands' },
+  { name: 'settings: what stands there is refused by a row more in a file of brands', file: 'src/merchants/settings.ts', tests: ['cardBrands'],
+    find: 'brands ? knownBrands : () => standardBrands', instead: 'knownBrands' },
   { name: 'a password of signs that nobody sees is guessed without end', file: 'src/merchants/access/legacy.ts', tests: ['limits'],
     find: '!isUtf8(decoded)', instead: '!isUtf8(decoded) || /\\p{C}/u.test(decoded.toString())' },
   { name: 'guesses at a user id with a bar count as another', file: 'src/merchants/access/legacy.ts', tests: ['limits'],
@@ -86,7 +90,7 @@ export const merchantsMutants: readonly Mutant[] = [
   { name: 'cells: a seed goes to every cell', file: 'src/merchants/seed.ts', tests: ['cellCommands'],
     find: 'merchants.filter(({ id }) => isHere(id))', instead: 'merchants' },
   { name: 'a shop is called by a card number', file: 'src/merchants/settings.ts', tests: ['settings'],
-    find: 'name => maskCardNumbers(name, standardBrands) === name', instead: "name => name !== ''" },
+    find: 'name => maskCardNumbers(name, brands()) === name', instead: "name => name !== ''" },
   { name: 'shopper: the name of the channel is shown', file: 'src/merchants/shop.ts', tests: ['simulatorPages'],
     find: "directory.merchant(channel.merchantId)?.name ?? ''", instead: 'channel.name' },
   { name: 'shopper: the setting goes before the name in the request', file: 'src/merchants/shop.ts', tests: ['simulatorPages'],

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const notificationsMutants: readonly Mutant[] = [
+  { name: 'endpoints: an address is looked at as it was typed alone', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationCommands'],
+    find: '[url, new URL(url).href]', instead: '[url]' },
   { name: 'endpoints: an address holds a card number', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationCommands'],
     find: '(urlRefusal(url, parts.egress) ?? cardRefusal(url))', instead: 'urlRefusal(url, parts.egress)' },
   { name: 'endpoints: a test leaves no row', file: 'src/notifications/endpoints/endpoint.ts', tests: ['auditTrail'],

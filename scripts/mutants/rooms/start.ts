@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const startMutants: readonly Mutant[] = [
+  { name: 'settings: nobody hears of brands of their own', file: 'src/start/config.ts', tests: ['cardBrands'],
+    find: '  knowBrands(cardBrands)\n', instead: '' },
   { name: 'acquirers: any range of trace numbers is enough', file: 'src/start/acquirers.ts', tests: ['acquirerRouting'],
     find: 'to - from >= 299_999', instead: 'to - from >= 1' },
   { name: 'places: files for one server take all', file: 'src/start/assemble.ts', tests: ['duePlaces'],

@@ -3,7 +3,7 @@
 import { tellAndDo } from '../../audit/act.ts'
 import { type Recorder, record } from '../../audit/chain.ts'
 import type { AuditAction, AuditEntry } from '../../audit/entry.ts'
-import { standardBrands } from '../../contract/brands.ts'
+import { knownBrands } from '../../contract/brands.ts'
 import { maskCardNumbers } from '../../contract/cardNumbers.ts'
 import { type Clock, type Random, randomHex, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
@@ -90,9 +90,11 @@ export async function createEndpoint(
   })
 }
 
-/** It stands in clear for as long as the endpoint does, is shown to many, and travels with each notification. */
+/** It stands in clear for as long as the endpoint does, is shown to many, and travels with each notification. What is called lacks signs that were typed. */
 const cardRefusal = (url: string): string | undefined =>
-  maskCardNumbers(url, standardBrands) === url ? undefined : 'must not hold a card number or a CVV'
+  [url, new URL(url).href].every(text => maskCardNumbers(text, knownBrands()) === text)
+    ? undefined
+    : 'must not hold a card number or a CVV'
 
 /** Whoever is told of payments, and with which secret, is told of in the audit. Addresses stay out: they may hold credentials. */
 const note = (db: Connection, recorder: Recorder, action: AuditAction, endpoint: Endpoint, details = {}): Promise<number> =>

@@ -1,6 +1,6 @@
 // Pieces that many pages of the back office have: a field with its label, a message, a table, a button that sends something.
 
-import { standardBrands } from '../../contract/brands.ts'
+import { knownBrands } from '../../contract/brands.ts'
 import { shortenCards } from '../../contract/cardNumbers.ts'
 import { type Html, html } from '../html.ts'
 import { frameWords, type OfficeLanguage } from './words.ts'
@@ -95,4 +95,4 @@ export const nextPage = (
   html`<p><a class="button plain" href="${path}?${new URLSearchParams({ ...query, page: String(page + 1) }).toString()}" rel="next">${frameWords(language).nextPage}</a></p>`
 
 /** The address of a receiver, which is called as it was typed, as pages show it. */
-export const addressText = (url: string): string => shortenCards(url, standardBrands)
+export const addressText = (url: string): string => shortenCards(url, knownBrands())
