@@ -3,10 +3,6 @@
 import type { Mutant } from '../plant.ts'
 
 export const notificationsMutants: readonly Mutant[] = [
-  { name: 'endpoints: an address is looked at as it was typed alone', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationCommands'],
-    find: '[url, new URL(url).href]', instead: '[url]' },
-  { name: 'endpoints: an address holds a card number', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationCommands'],
-    find: '(urlRefusal(url, parts.egress) ?? cardRefusal(url))', instead: 'urlRefusal(url, parts.egress)' },
   { name: 'endpoints: a test leaves no row', file: 'src/notifications/endpoints/endpoint.ts', tests: ['auditTrail'],
     find: "tellAndDo(parts.database.work, parts, noted('endpointTested', endpoint), async ({ came }) => {", instead: '((work: (row: { came: Record<string, unknown> }) => Promise<CallResult>) => work({ came: {} }))(async ({ came }) => {' },
   { name: 'endpoints: an activation tells of no test', file: 'src/notifications/endpoints/endpoint.ts', tests: ['auditTrail'],

@@ -1,6 +1,5 @@
 // Webhooks of the merchants within reach: made with a secret that is shown once, tested, activated, rotated, ended.
 
-import { mayBeRepeated } from '../../../contract/cardNumbers.ts'
 import { listDeliveries } from '../../../notifications/deliveries/store.ts'
 import {
   activateEndpoint,
@@ -79,12 +78,11 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
       async answer({ values, language }, signedIn) {
         const entity = directory.entity(values.get('entity') ?? '')
         if (!entity || !('merchantId' in entity) || !signedIn.reaches(entity.id)) return nothingHere(language)
-        const url = (values.get('url') ?? '').trim()
         const made = await createEndpoint(recorder(signedIn), {
           merchantId: entity.merchantId,
           kind: 'webhook',
           channelId: entity.kind === 'channel' ? entity.id : null,
-          url,
+          url: (values.get('url') ?? '').trim(),
           fields: fieldChoices.find(one => one === values.get('fields')) ?? 'all',
           wrapper: wrappers.find(one => one === values.get('wrapper')) ?? 'none',
         })
@@ -92,7 +90,7 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
           return {
             status: 400,
             title: frameWords(language).webhooks,
-            body: html`${message(made.refused, 'wrong')}${newForm(parts, signedIn, language, mayBeRepeated(url) ? url : '')}`,
+            body: html`${message(made.refused, 'wrong')}${newForm(parts, signedIn, language, values.get('url') ?? '')}`,
           }
         return show(language, signedIn, made.endpoint, secretsShown(language, [made.secret]))
       },
