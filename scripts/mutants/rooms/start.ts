@@ -476,7 +476,7 @@ export const startMutants: readonly Mutant[] = [
   { name: 'cells: one connection has answers without end', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'const streamsMost = 8', instead: 'const streamsMost = 32' },
   { name: 'cells: slashes lead round the limit of large bodies', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
-    find: "  http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }\n  http-request set-var(txn.file)", instead: "${perNetwork === 0 ? '' : largeBodies()}\n  http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }\n  http-request set-var(txn.file)" },
+    find: "  http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }\n  http-request set-var(txn.file) bool(true) if of_office sends_body !is_small\n${perNetwork === 0 ? '' : largeOnes()}\n", instead: "  http-request set-var(txn.file) bool(true) if of_office sends_body !is_small\n${perNetwork === 0 ? '' : largeOnes()}\n  http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }\n" },
   { name: 'cells: each cell reads the address of the office', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: 'acl has_${at} var(txn.${at}) -m str ${name}', instead: "acl has_${at} ${at === 'door' ? 'urlp(cell)' : 'req.cook(tollgate-cell)'} -m str ${name}" },
   { name: 'cells: the body of a DELETE is not read', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
