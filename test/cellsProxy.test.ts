@@ -11,6 +11,7 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { limits } from '../src/contract/limits.ts'
 import { callerHeader, ofMerchant } from '../src/http/address.ts'
 import { loadBytesMost } from '../src/http/xml/queryRequest.ts'
@@ -869,6 +870,27 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
         stream.on('error', ({ message }) => end(message))
         stream.end(sent)
       })
+    // What any stranger can ask for costs little.
+    const handshake = (given: ConnectionOptions) =>
+      new Promise<string>(resolve => {
+        const socket = connectTls({
+          port,
+          host: '127.0.0.1',
+          ca: readFileSync(cert),
+          checkServerIdentity: () => undefined,
+          ...given,
+        })
+        socket.on('secureConnect', () => resolve(`${socket.getProtocol()} ${socket.getCipher().name}`))
+        socket.on('error', () => resolve('refused'))
+        socket.on('close', () => resolve('closed'))
+      })
+    for (const ecdhCurve of ['X25519', 'P-256']) assert.match(await handshake({ ecdhCurve }), /^TLSv1\.3 TLS_/)
+    for (const ecdhCurve of ['ffdhe2048', 'ffdhe8192', 'P-384', 'P-521', 'X448'])
+      assert.equal(await handshake({ ecdhCurve }), 'refused', ecdhCurve)
+    const older = { maxVersion: 'TLSv1.2' } as const
+    assert.equal(await handshake(older), 'TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384')
+    for (const ciphers of ['AES128-SHA', 'AES256-GCM-SHA384', 'ECDHE-RSA-AES128-SHA'])
+      assert.equal(await handshake({ ...older, ciphers }), 'refused', ciphers)
     const session = http2.connect(`https://127.0.0.1:${port}`, { ca: readFileSync(cert) })
     await new Promise(resolve => session.once('remoteSettings', resolve))
     assert.equal(session.remoteSettings.maxConcurrentStreams, 8)

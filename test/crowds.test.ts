@@ -17,6 +17,7 @@ import {
   networkConnectionsMost,
   networkUnfinishedMost,
   openingsMost,
+  pipelinedInCrowdMost,
   pipelinedMost,
   unfinishedBytesMost,
   unfinishedMost,
@@ -234,6 +235,33 @@ describe('newcomers', () => {
       taken('10.0.0.1', () => '192.0.2.7'),
       Number.POSITIVE_INFINITY,
     )
+    connections.stop()
+  })
+
+  it('of all networks send fewer behind others once these are many; a merchant’s server is none of the crowd, and long heads count more', () => {
+    const clock = { ...systemClock, every: () => never }
+    const { connections, socketFrom, begin, ask, begins } = makeWatch(() => false, clock)
+    /** How many come on connections of thirty-two each, until one is closed. */
+    const taken = (address: string, headers: number): number => {
+      for (let count = 0; ; ) {
+        const socket = socketFrom(address)
+        for (let at = 0; at < 32; at++) {
+          begin(socket, address, Array<string>(2 * headers).fill('x'))
+          if (socket.closed) return count
+          if (at > 0) count++
+        }
+        socket.destroy()
+      }
+    }
+    assert.equal(taken('192.0.2.1', 100), Math.floor(pipelinedMost / 7))
+    const server = socketFrom('192.0.2.99')
+    begins(ask(server), true)
+    for (let net = 2; net <= 3; net++) assert.equal(taken(`192.0.2.${net}`, 3), pipelinedMost)
+    taken('192.0.2.4', 3)
+    for (let net = 5; net <= 60; net++) assert.ok(taken(`192.0.2.${net}`, 3) <= pipelinedInCrowdMost, `${net}`)
+    assert.equal(taken('192.0.2.99', 3), pipelinedInCrowdMost)
+    for (let at = 0; at < 30; at++) begin(server)
+    assert.equal(server.closed, false)
     connections.stop()
   })
 

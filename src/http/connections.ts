@@ -19,8 +19,13 @@ export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
 /** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
-/** Requests that one network sends in a second behind others of their connections that have no answer yet: they are parsed before any turn. More closes the connection. */
+/**
+ * Requests that one network sends in a second behind others of their connections that have no answer yet, and what it may send once those of all together are so many:
+ * they are parsed before any turn. One counts for each sixteen headers. More closes the connection, but no merchant's server's for what others send.
+ */
 export const pipelinedMost = 2048
+export const pipelinedInCrowdMost = 128
+export const pipelinedOfAllMost = 8192
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -164,6 +169,13 @@ export function watchConnections(
     let isOver = false
     for (const network of around) if (network !== '' && addTo(counts, network, more) > most * networkShare(network)) isOver = true
     return !isOver
+  }
+
+  function mayPipeline(one: OpenConnection, { rawHeaders }: IncomingMessage): boolean {
+    if (isOfProxy(one)) return true
+    const cost = Math.max(1, Math.ceil(rawHeaders.length / 32))
+    const isCrowded = addTo(pipelined, '', cost) > pipelinedOfAllMost && one.serving === 0 && !one.isKept
+    return isWithin(isCrowded ? pipelinedInCrowdMost : pipelinedMost, pipelined, circleNames(one.network), cost)
   }
 
   /** Undefined when it is closed: there is no place for it, or whoever is gone before we look has no address, and would be counted for nobody. */
@@ -396,7 +408,7 @@ export function watchConnections(
       const one = connections.get(socket) ?? (socket.destroyed ? undefined : opened(socket))
       if (!one || one.endsBefore !== undefined) return false
       const isBehind = one.unfinished.size > 0
-      if (isBehind && !isWithin(pipelinedMost, pipelined, circleNames(one.network))) return tooMuch(one)
+      if (isBehind && !mayPipeline(one, incoming)) return tooMuch(one)
       if (++one.requests > requestsMost) {
         closeSoon(socket)
         return false

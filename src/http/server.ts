@@ -12,7 +12,7 @@ import { isUnavailable } from '../platform/database/errors.ts'
 import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
 import { networksAround } from '../platform/network.ts'
-import { spokenTls } from '../platform/tls.ts'
+import { servedTls } from '../platform/tls.ts'
 import { byRecords, rawOf } from '../platform/tlsRecords.ts'
 import { isRecorded } from '../reporting/requests/keep.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
@@ -338,7 +338,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
   const server = options.tls
-    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener), socket => {
+    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener), socket => {
         connections.takes(socket, 0, socket.remoteAddress ?? '')
       })
     : http.createServer(httpOptions, listener)

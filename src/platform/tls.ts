@@ -7,16 +7,11 @@ import { createSecureContext, DEFAULT_CIPHERS } from 'node:tls'
 import { othersMayRead, readPlainFile, whoMayReplace } from './files.ts'
 import { filled, type Output, object, optional } from './schema.ts'
 
-const ciphers = [
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-  'TLS_AES_128_GCM_SHA256',
-  ...['ECDSA', 'RSA'].flatMap(by => [
-    `ECDHE-${by}-AES256-GCM-SHA384`,
-    `ECDHE-${by}-CHACHA20-POLY1305`,
-    `ECDHE-${by}-AES128-GCM-SHA256`,
-  ]),
-].join(':')
+/** Those of TLS 1.2. */
+export const olderCiphers = ['ECDSA', 'RSA']
+  .flatMap(by => [`ECDHE-${by}-AES256-GCM-SHA384`, `ECDHE-${by}-CHACHA20-POLY1305`, `ECDHE-${by}-AES128-GCM-SHA256`])
+  .join(':')
+const ciphers = `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${olderCiphers}`
 
 /** Nobody begins the handshake of a connection anew: TLS 1.2 would let both sides do so as often as they like, at our cost. */
 const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
@@ -31,7 +26,11 @@ const curvesOfToday = `*X25519MLKEM768:*${curves}`
  */
 const ecdhCurve = isKnown(curvesOfToday) ? curvesOfToday : curves
 
+/** For callers, of whom one of strangers can begin as many as it likes: all speak these two, and a key of another costs five to fifteen times as much. */
+export const servedCurves = 'X25519:P-256'
+
 export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers, ecdhCurve, secureOptions } as const
+export const servedTls = { ...spokenTls, ecdhCurve: ecdhCurve.replace(curves, servedCurves) } as const
 
 /**
  * For servers of merchants, of whatever age: what Node speaks, but for DHE. There the other side chooses the group, and one of ten thousand bits costs us a second of

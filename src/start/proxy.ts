@@ -8,6 +8,7 @@ import { connectionsMost, networkConnectionsMost, networkUnfinishedMost } from '
 import { loadBytesMost } from '../http/xml/queryRequest.ts'
 import { buildNumber } from '../platform/build.ts'
 import { OperatorError } from '../platform/errors.ts'
+import { olderCiphers, servedCurves } from '../platform/tls.ts'
 import type { Cells } from './cells.ts'
 
 export type ProxyOptions = {
@@ -118,7 +119,7 @@ defaults
 
 frontend Tollgate
   maxconn ${connections} # each takes up to ${connectionMegabytes} MB when it is hostile, ${Math.ceil(connections * connectionMegabytes)} MB in all: MemoryMax of the unit is the bound
-  bind ${bind}${certificate === undefined ? '' : ` ssl crt ${certificate} alpn h2,http/1.1`}
+  bind ${bind}${certificate === undefined ? '' : ` ssl crt ${certificate} alpn h2,http/1.1 ssl-min-ver TLSv1.2 ciphers ${olderCiphers} curves ${servedCurves}`}
   http-error ${answer(408, 'malformedRequest')}
   acl of_merchants path_beg ${merchantPaths}
   acl of_shoppers path_beg ${shopperPaths}

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const platformMutants: readonly Mutant[] = [
+  { name: 'http: a caller is made a dear key', file: 'src/platform/tls.ts', tests: ['liveMode'],
+    find: 'ecdhCurve: ecdhCurve.replace(curves, servedCurves)', instead: 'ecdhCurve' },
   { name: 'backup: one that fails keeps its room', file: 'src/platform/database/backup/take.ts', tests: ['backup'],
     find: '      rmSync(draft, { recursive: true, force: true })\n      throw', instead: '      throw' },
   { name: 'addresses: names of parameters may be encoded', file: 'src/platform/database/servers.ts', tests: ['settingNames'],

@@ -3,6 +3,10 @@
 import type { Mutant } from '../plant.ts'
 
 export const startMutants: readonly Mutant[] = [
+  { name: 'cells: TLS makes a key of any kind', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: ' curves ${servedCurves}', instead: '' },
+  { name: 'cells: TLS 1.2 takes any cipher', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
+    find: ' ciphers ${olderCiphers}', instead: '' },
   { name: 'settings: nobody hears of brands of their own', file: 'src/start/config.ts', tests: ['cardBrands'],
     find: '  knowBrands(cardBrands)\n', instead: '' },
   { name: 'acquirers: any range of trace numbers is enough', file: 'src/start/acquirers.ts', tests: ['acquirerRouting'],
