@@ -20,8 +20,9 @@ export const networkConnectionsMost = 1024
 /** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
 /**
- * Requests that one network sends in a second behind others of their connections that have no answer yet, and what it may send once those of all together are so many:
- * they are parsed before any turn. One counts for each sixteen headers. More closes the connection, but no merchant's server's for what others send.
+ * Requests that one network sends in a second behind others of their connections that have no answer yet, and what it may send once those of all together are so many
+ * (nothing any more when they are twice as many): they are parsed before any turn. One counts for each sixteen headers. More closes the connection, but no merchant's
+ * server's for what others send.
  */
 export const pipelinedMost = 2048
 export const pipelinedInCrowdMost = 128
@@ -174,8 +175,10 @@ export function watchConnections(
   function mayPipeline(one: OpenConnection, { rawHeaders }: IncomingMessage): boolean {
     if (isOfProxy(one)) return true
     const cost = Math.max(1, Math.ceil(rawHeaders.length / 32))
-    const isCrowded = addTo(pipelined, '', cost) > pipelinedOfAllMost && one.serving === 0 && !one.isKept
-    return isWithin(isCrowded ? pipelinedInCrowdMost : pipelinedMost, pipelined, circleNames(one.network), cost)
+    const isMerchants = one.serving > 0 || one.isKept
+    const crowd = isMerchants ? 0 : addTo(pipelined, '', cost) / pipelinedOfAllMost
+    const most = crowd > 2 ? 0 : crowd > 1 ? pipelinedInCrowdMost : pipelinedMost
+    return isWithin(most, pipelined, circleNames(one.network), cost)
   }
 
   /** Undefined when it is closed: there is no place for it, or whoever is gone before we look has no address, and would be counted for nobody. */
