@@ -11,6 +11,7 @@ import { readReport } from '../src/clearing/chargebacks/report.ts'
 import { inTurns } from '../src/clearing/steps.ts'
 import { readCardBrands } from '../src/connectors/cards/brandsFile.ts'
 import { standardBrands } from '../src/contract/brands.ts'
+import { seedSchema } from '../src/merchants/seed.ts'
 import { channelSettings, entityName, settingsFor } from '../src/merchants/settings.ts'
 import { addressText } from '../src/pages/office/fields.ts'
 import { listedValue } from '../src/payments/risk/lists/lists.ts'
@@ -111,7 +112,15 @@ describe('a file that cannot be is refused with all that is wrong', () => {
 describe('a gateway with a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-brands-'))
   const path = join(folder, 'brands.json')
-  writeFileSync(path, JSON.stringify({ brands: [{ name: 'HOUSE', ranges: ['990000-990009'], lengths: [16], cvvLength: 4 }] }))
+  writeFileSync(
+    path,
+    JSON.stringify({
+      brands: [
+        { name: 'HOUSE', ranges: ['990000-990009'], lengths: [16], cvvLength: 4 },
+        { name: 'MADA', ranges: ['999001'], lengths: [19] },
+      ],
+    }),
+  )
   let gateway: TestGateway
   before(async () => {
     gateway = await testGateway({ environment: { CARD_BRANDS_FILE: path } })
@@ -140,9 +149,15 @@ describe('a gateway with a file', () => {
   })
   it('knows its numbers wherever none belongs', async () => {
     const number = card['card.number']
-    const own = (text: string) => text.includes(number)
+    const long = '9990010000000000001'
+    const own = (text: string) => text.includes(number) || text.includes(long)
+    const psp = { id: '7e57c0de000000000000000000000001', name: 'PSP' }
     assert.equal(listedValue(testKeys, 'customer', number), undefined)
     assert.equal(mistakesIn(entityName, `Shop ${number}`).length, 1)
+    const label = (text: string) =>
+      mistakesIn(seedSchema(), { psp, tokens: [{ label: text, token: 'a'.repeat(16), entities: [psp.id] }] })
+    assert.deepEqual([label(`shop ${number}`).length, label('shop cvv 123').length, label('shop').length], [1, 1, 0])
+    assert.ok(!own(JSON.stringify(shortenedCards({ note: long }))), 'of a brand of ours that has other lengths in the file')
     const { channel } = settingsFor(new Set())
     assert.equal(mistakesIn(channel, { shopName: `Shop ${number}` }).length, 1)
     assert.equal(mistakesIn(channelSettings, { shopName: `Shop ${number}` }).length, 0, 'what stands there is read')

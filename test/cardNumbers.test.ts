@@ -23,6 +23,7 @@ import type { Parameter } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, valueNamed } from '../src/contract/parameters/table.ts'
 import { requests } from '../src/contract/requests.ts'
 import type { Seed } from '../src/merchants/seed.ts'
+import { writtenText } from '../src/payments/read/written.ts'
 import { storableJson } from '../src/platform/database/json.ts'
 import { scrub } from '../src/platform/log.ts'
 import { costsMilliseconds, costsTimes } from './support/costs.ts'
@@ -68,6 +69,7 @@ const forms = [
   '⑷⑸⑶⑼⑸⑺⑻⑺⑹⑶⑹⑵⑴⑷⑻⑹',
   '⒋⒌⒊⒐⒌⒎⒏⒎⒍⒊⒍⒉⒈⒋⒏⒍',
   '㊺㊴57⑧⑦⑥③62⑭86',
+  '45፫957876፫62፩፬86',
   '%E2%81%B4539578763621486',
   '&#9315;539578763621486',
   '4539/5787/6362/1486',
@@ -469,12 +471,22 @@ describe('the beginning of a longer text', () => {
       { numRuns: 2000 },
     )
   })
+  it('ends before them also where what stands between them, or for one, is written with letters', () => {
+    for (const between of ['&nbsp;', '<br>', '</td><td>', '\\t', '\\u0020', '%C2%A0', '&#160;'])
+      for (const cut of [`4539${between}5787${between}63`, `4539${between}`, `4539${between}5787${between}`])
+        assert.equal(beginningOf(`no ${cut}${'x'.repeat(9)}`, `no ${cut}`.length), 'no ', cut)
+    assert.equal(beginningOf('no \\u0034\\u0035\\u0033\\u0039578', 27), 'no ')
+    for (const half of ['&nbs', '<t', '\\u00', '%2']) assert.equal(beginningOf(`no 4539${half}xx`, 7 + half.length), 'no ', half)
+    assert.equal(beginningOf('see <b>this</b> & that page', 20), 'see <b>this</b> & th')
+    assert.equal(writtenText(`${'a'.repeat(2041)} 4539 5787 6362 1486`).slice(2041), ' xxxx x')
+  })
   it('is found in one look along the text, however many digits stand in it', () => {
     const most = 2_000_000
     for (const [text, length] of [
       [`${'1'.repeat(most - 1)}x`, most],
       ['1'.repeat(most), 0],
       ['-'.repeat(most), most],
+      ['<'.repeat(most), most],
     ] as const) {
       // Whoever begins anew at every digit takes a quarter of an hour and more.
       const read = runInNewContext('read()', { read: () => beginningOf(`${text}1`, most) }, { timeout: 60_000 })

@@ -131,15 +131,26 @@ describe('a request', () => {
       paymentType: 'DB',
     })
     const { body } = await gateway.get(`/v1/checkouts/${made.body.id}/payment`, { entityId: sandbox.entityId })
+    const [random] = made.body.id.split('.')
+    for (const written of [
+      made.body.id.replace('.', '%2E'),
+      made.body.id.replace(/^./, (one: string) => `%${Buffer.from(one).toString('hex')}`),
+    ])
+      assert.equal(
+        (await gateway.get(`/v1/checkouts/${written}/payment`, { entityId: sandbox.entityId })).body.result.code,
+        body.result.code,
+      )
     const found = await eventually(async () => {
       const rows = await findRequests(gateway.pool, {}, 100)
-      return rows.find(({ path }) => path.startsWith('/v1/checkouts/')) && rows
-    }, 'the reading is recorded')
+      return rows.filter(({ path }) => path.startsWith('/v1/checkouts/')).length >= 3 && rows
+    }, 'the readings are recorded')
     assert.ok(made.body.id && body.result)
     assert.deepEqual(
-      found.filter(row => JSON.stringify(row).includes(made.body.id)),
+      found.filter(row => JSON.stringify(row).toUpperCase().includes(random) || row.path.includes('%')),
       [],
     )
+    assert.equal(made.body.ndc, made.body.id)
+    assert.ok(!gateway.logged.some(line => line.toUpperCase().includes(random)))
   })
 
   it('of a stranger is not recorded for the merchant that it names', async () => {

@@ -140,11 +140,17 @@ export const standardBrands: CardBrands = makeBrands(standardRows)
 let known = standardBrands
 /** All card brands that this process has heard of: by these it knows a card number that stands where none belongs, also where no payment is at hand. */
 export const knownBrands = (): CardBrands => known
-/** Told whenever settings are read, those of a cell too. None is forgotten. */
+/** Told whenever settings are read, those of a cell too. Nothing is forgotten: of two brands of one name each has the numbers of both. */
 export function knowBrands({ rows }: CardBrands): void {
-  const heard = new Set(known.rows.map(one => JSON.stringify(one)))
-  const fresh = rows.filter(one => !heard.has(JSON.stringify(one)))
-  if (fresh.length > 0) known = makeBrands([...fresh, ...known.rows])
+  const both = rows.map(one => together(one, known.named(one.name) ?? one))
+  const names = new Set(rows.map(({ name }) => name))
+  const all = [...both, ...known.rows.filter(({ name }) => !names.has(name))]
+  if (JSON.stringify(all) !== JSON.stringify(known.rows)) known = makeBrands(all)
+}
+
+function together(one: CardBrand, other: CardBrand): CardBrand {
+  const of = <Value>(what: (brand: CardBrand) => readonly Value[]) => [...new Set([...what(one), ...what(other)])].sort()
+  return { ...one, lengths: of(brand => brand.lengths), ranges: of(brand => brand.ranges), also: of(brand => brand.also) }
 }
 
 /** `13 16-19` → each length. */

@@ -28,9 +28,10 @@ const digits = /\p{Nd}/gu
 /** Raised, lowered, in circles or brackets, with a full stop behind them: numerals, though no digits by their class. */
 const numeral = /\p{No}/u
 const numerals = /\p{No}/gu
-/** Those of them that have no plain form in Unicode: the first of ten, and what it counts. Black, double, and in the hands of type setters. */
+/** Those of them that have no plain form in Unicode: the first of ten, and what it counts. Black, double, in the hands of type setters, and of scripts without a zero. */
 const plainless: readonly (readonly [first: number, counts: number])[] = [
   [0x24eb, 11], [0x24f5, 1], [0x24ff, 0], [0x2776, 1], [0x2780, 1], [0x278a, 1], [0x1f10b, 0], [0x1f10c, 0],
+  [0x1369, 1], [0x19da, 1], [0x10a40, 1], [0x10e60, 1], [0x11052, 1],
 ] // biome-ignore format: one list
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
@@ -122,11 +123,19 @@ function hideNumber(text: string, number: string): string {
 export function beginningOf(text: string, most: number): string {
   if (text.length <= most) return text
   const beginning = text.slice(0, most)
+  const flat = beginning.replace(/\\|&|<|%/.test(beginning) ? references : /(?!)/, flattened)
   // Each of the two looks once along the text: one pattern for both would begin anew at every digit.
-  const lettered = /^.*\p{L}/su.exec(beginning)?.[0].length ?? 0
-  const digits = beginning.slice(lettered).search(/[\p{Nd}\p{No}]/u)
+  const lettered = /^.*\p{L}/su.exec(flat)?.[0].length ?? 0
+  const digits = flat.slice(lettered).search(/[\p{Nd}\p{No}]/u)
   return digits < 0 ? beginning : beginning.slice(0, lettered + digits)
 }
+
+/** What stands for a sign or a digit, or between them, and is written with letters; at the end also what was cut of one. */
+const references =
+  /&(?:#x?[0-9a-f]{1,25}|[a-z]{2,10});|<[^<>]{1,200}>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,25}|<[^<>]{0,200}|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
+/** As many signs, none of which is a letter; a digit where it may be one. */
+const flattened = (written: string): string =>
+  (/^[&<]|^\\[bfnrt]/.test(written) && !written.startsWith('&#') ? '.' : '0').repeat(written.length)
 
 /** What is kept of what another server wrote: masked, with so much more of it that a number is known which is cut. `isWhole`: nothing more would have come. */
 export function writtenBeginning(text: string, most: number, isWhole = true): string {

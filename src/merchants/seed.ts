@@ -33,7 +33,7 @@ import { legacyParts, legacyToken } from './access/legacy.ts'
 import { routeHash } from './access/route.ts'
 import { bitsOfChance, tokenBits } from './access/secretStrength.ts'
 import { type ChannelRefusal, newlyRefused } from './refusals.ts'
-import { entityName, settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
+import { entityName, settingsFor, standardBrandNames, unnumbered, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
   type EntityRow,
@@ -70,7 +70,7 @@ function tokenSchema(live: boolean) {
     )
   return where(
     object({
-      label: optional(line),
+      label: optional(unnumbered(line)),
       entities: filledListOf(id),
       token: optional(secret('token', 16)),
       userId: optional(filled),

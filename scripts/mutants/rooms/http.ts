@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const httpMutants: readonly Mutant[] = [
+  { name: 'checkouts: the number of a request pays', file: 'src/http/v1/checkouts.ts', tests: ['requestRecords'],
+    find: 'const id = randomHex(parts.random)', instead: 'const id = request.number || randomHex(parts.random)' },
   { name: 'proxies: whatever a caller writes in front is read', file: 'src/http/address.ts', tests: ['limits'],
     find: 'const hopsMost = 32', instead: 'const hopsMost = 32_000' },
   { name: 'proxies: one behind the other is too many', file: 'src/http/address.ts', tests: ['limits'],

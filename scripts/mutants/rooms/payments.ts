@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const paymentsMutants: readonly Mutant[] = [
+  { name: 'written: a text is cut before it is masked', file: 'src/payments/read/written.ts', tests: ['cardNumbers'],
+    find: 'wholeText(writtenBeginning(text, writtenMost))', instead: 'writtenBeginning(wholeText(text), writtenMost)' },
   { name: 'late approvals: of a part all is wanted back', file: 'src/payments/execute.ts', tests: ['acquirerProofs'],
     find: "(leaves === 'reverse' || part !== undefined)", instead: "leaves === 'reverse'" },
   { name: 'holds: what was closed without a message is given back', file: 'src/payments/execute.ts', tests: ['captureAtOnce'],

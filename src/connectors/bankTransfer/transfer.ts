@@ -2,7 +2,7 @@
 // return nor a notice is believed; both only lead to asking.
 
 import { amountText } from '../../contract/amounts.ts'
-import { beginningOf } from '../../contract/cardNumbers.ts'
+import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
 import { parseUrl } from '../../contract/url.ts'
 import { type Reviver, readObject } from '../../platform/answerText.ts'
@@ -273,7 +273,7 @@ const isPlain = (name: string | undefined): name is string =>
   name !== undefined && /^(?!\.{1,2}$)\P{C}+$/u.test(name) && name.length <= wordMost
 
 /** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
-const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)
+const readable = (text: string): string => writtenBeginning(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)
 
 /** A number that JavaScript cannot hold is its digits: two transactions of a bank are never one. */
 const longNumbers: Reviver = (_name, value, { source }) =>

@@ -12,6 +12,7 @@ import type { Channel } from '../../merchants/directory.ts'
 import type { PaymentResponse } from '../../payments/execute.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
+import { randomHex } from '../../platform/clock.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
@@ -28,11 +29,12 @@ export const postCheckout =
     const { parts } = admission
     const identified = identify(admission, request)
     if (!('caller' in identified)) return identified
-    // The id of a checkout is made of the request's number, so that a refusal names what would have been one.
-    const named = { ...identified, ndc: wireIdOf(identified.caller.merchantId, request.number) }
+    // A refusal names what would have been its id. It lets its holder pay, and is no number of a request, which stands in logs and traces.
+    const id = randomHex(parts.random)
+    const named = { ...identified, ndc: wireIdOf(identified.caller.merchantId, id) }
     const admitted = admit(admission, request, named, ruledChannel(admission, identified), admission.checks.checkout)
     if (!('channel' in admitted)) return admitted
-    const made = await createCheckout(parts, admitted, request.number)
+    const made = await createCheckout(parts, admitted, id)
     return 'refused' in made ? refusalAnswer(parts, request, admitted.channel, named.ndc, made) : json(200, created(parts, made))
   }
 

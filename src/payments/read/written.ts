@@ -2,7 +2,7 @@
 // bank. Any of them can repeat what it was sent.
 
 import type { Reply } from '../../connectors/connector.ts'
-import { beginningOf, maskCardNumbers, withoutNumber } from '../../contract/cardNumbers.ts'
+import { beginningOf, withoutNumber, writtenBeginning } from '../../contract/cardNumbers.ts'
 
 /** Numbers that somebody has to use, and that pass for card numbers by chance. */
 const numbers: ReadonlySet<string> = new Set([
@@ -28,7 +28,7 @@ const numbers: ReadonlySet<string> = new Set([
 const writtenMost = 2048
 
 /** Without card numbers, control characters and halves of characters. */
-export const writtenText = (text: string): string => maskCardNumbers(wholeText(text))
+export const writtenText = (text: string): string => wholeText(writtenBeginning(text, writtenMost))
 
 const wholeText = (text: string): string =>
   beginningOf(text, writtenMost)

@@ -11,6 +11,7 @@ import { hex32 } from '../../contract/parameters/common.ts'
 import { type Group, groups, lookup, type NamedParameter } from '../../contract/parameters/table.ts'
 import { maskedCard } from '../../payments/read/record.ts'
 import { isId } from '../../platform/clock.ts'
+import { decoded } from '../../platform/network.ts'
 
 /** What the server knows of a request when its answer is given. Held for a moment only: nothing in it is masked. */
 export type RequestTrace = {
@@ -123,8 +124,12 @@ function shownValue({ parameter, keyError, path }: NamedParameter, value: string
   return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
 }
 
-/** The id of a checkout lets its holder pay: of it stands that there is one. */
-const shownPath = (path: string): string => maskCardNumbers(path.replace(/\/[0-9A-F]{32}\.[\w-]+/g, '/…')).slice(0, 200)
+/** The id of a checkout lets its holder pay: of it stands that there is one, however it was written. */
+function shownPath(path: string): string {
+  const meant = decoded(path) ?? path
+  const hidden = meant.replace(/\/[0-9A-F]{32}\.[\w-]+/g, '/…')
+  return maskCardNumbers(hidden === meant ? path : hidden.replace(/[^\x21-\x7e…]/g, '_')).slice(0, 200)
+}
 
 type ReadAnswer = {
   readonly id?: string
