@@ -10,7 +10,7 @@ import { thisProcess } from '../src/audit/entry.ts'
 import { readReport } from '../src/clearing/chargebacks/report.ts'
 import { inTurns } from '../src/clearing/steps.ts'
 import { readCardBrands } from '../src/connectors/cards/brandsFile.ts'
-import { standardBrands } from '../src/contract/brands.ts'
+import { knowBrands, knownBrands, standardBrands } from '../src/contract/brands.ts'
 import { seedSchema } from '../src/merchants/seed.ts'
 import { channelSettings, entityName, settingsFor } from '../src/merchants/settings.ts'
 import { addressText } from '../src/pages/office/fields.ts'
@@ -47,6 +47,17 @@ test('a brand of the file stands in the place of ours, a new one beside them', (
     cvvRequired: false,
     also: [],
   })
+})
+
+test('what a process has heard of once it knows for good, as one that reads the files of several cells', () => {
+  for (const [name, range, length] of [
+    ['ONE', '998001', 16],
+    ['TWO', '998002', 16],
+    ['ONE', '998001', 19],
+  ] as const)
+    knowBrands(read([{ name, ranges: [range], lengths: [length] }]))
+  assert.deepEqual([knownBrands().detect('998001')?.lengths, knownBrands().detect('998002')?.name], [[16, 19], 'TWO'])
+  assert.equal(knownBrands().detect('4200000000000000')?.name, 'VISA')
 })
 
 test('among ranges of the same number of digits the file is first', () => {
