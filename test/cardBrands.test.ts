@@ -11,6 +11,7 @@ import { readReport } from '../src/clearing/chargebacks/report.ts'
 import { inTurns } from '../src/clearing/steps.ts'
 import { readCardBrands } from '../src/connectors/cards/brandsFile.ts'
 import { knowBrands, knownBrands, standardBrands } from '../src/contract/brands.ts'
+import { shortenCards } from '../src/contract/cardNumbers.ts'
 import { seedSchema } from '../src/merchants/seed.ts'
 import { channelSettings, entityName, settingsFor } from '../src/merchants/settings.ts'
 import { addressText } from '../src/pages/office/fields.ts'
@@ -56,8 +57,20 @@ test('what a process has heard of once it knows for good, as one that reads the 
     ['ONE', '998001', 19],
   ] as const)
     knowBrands(read([{ name, ranges: [range], lengths: [length] }]))
-  assert.deepEqual([knownBrands().detect('998001')?.lengths, knownBrands().detect('998002')?.name], [[16, 19], 'TWO'])
-  assert.equal(knownBrands().detect('4200000000000000')?.name, 'VISA')
+  const lengths = (beginning: string) => [...new Set(knownBrands().lengthsOf(beginning))].sort()
+  assert.deepEqual([lengths('998001'), lengths('998002'), lengths('998003')], [[16, 19], [16], []])
+  knowBrands(read([{ name: 'CORP', ranges: ['411199'], lengths: [17] }]))
+  assert.ok(lengths('411199').includes(16), 'it is VISA elsewhere')
+})
+
+test('a number may be of a brand that takes those of another, and has other lengths', () => {
+  const brands = read([
+    { name: 'OURS', lengths: [17], ranges: [], also: ['AMEX'] },
+    { name: 'MADA', lengths: [16, 19], ranges: ['999002'], also: ['VISA'] },
+  ])
+  assert.deepEqual([...brands.lengthsOf('340000000000')].sort(), [15, 17])
+  assert.deepEqual([...brands.lengthsOf('999002000000')].sort(), [13, 16, 18, 19])
+  assert.equal(shortenCards('it was 34000000000000009 here', brands), 'it was 340000…0009 here')
 })
 
 test('among ranges of the same number of digits the file is first', () => {

@@ -140,9 +140,12 @@ describe('a request', () => {
         (await gateway.get(`/v1/checkouts/${written}/payment`, { entityId: sandbox.entityId })).body.result.code,
         body.result.code,
       )
+    // Written otherwise it is none, and whoever reads it knows what was meant.
+    for (const written of [made.body.id.toLowerCase(), random, `x${made.body.id}`, made.body.id.replace('.', '_')])
+      assert.notEqual((await gateway.get(`/v1/checkouts/${written}/payment`, { entityId: sandbox.entityId })).status, 200)
     const found = await eventually(async () => {
       const rows = await findRequests(gateway.pool, {}, 100)
-      return rows.filter(({ path }) => path.startsWith('/v1/checkouts/')).length >= 3 && rows
+      return rows.filter(({ path }) => path.startsWith('/v1/checkouts/')).length >= 7 && rows
     }, 'the readings are recorded')
     assert.ok(made.body.id && body.result)
     assert.deepEqual(

@@ -159,7 +159,17 @@ describe('a payment', () => {
     await gateway.refer(body.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' })
     const { all: capture } = await traced('/v1/payments/{id}', 4)
     assert.ok(capture.some(({ name }) => name === 'write in chain'))
+    // The id of a checkout lets its holder pay, whatever is done with it.
+    const ordered = { entityId: sandbox.entityId, amount: '92.00', currency: 'EUR', paymentType: 'DB' }
+    const made = await gateway.post('/v1/checkouts', ordered)
+    assert.equal(
+      (await gateway.post(`/v1/checkouts/${made.body.id}`, { ...ordered, amount: '93.00' })).body.result.code,
+      '000.200.101',
+    )
+    const { all: change } = await traced('/v1/checkouts/{id}', 2)
+    assert.ok(change.some(({ name }) => name === 'write in chain'))
     const sent = collector.taken.map(({ text }) => text).join()
+    assert.ok(!sent.toUpperCase().includes(made.body.id.split('.')[0]))
     for (const secret of [
       '4200000000000000',
       '420000',

@@ -88,8 +88,14 @@ export const otherBrands: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** What may be a card number. */
+export type CardLengths = {
+  /** Lengths of the numbers that begin with these digits, as whatever brand they may be stated. */
+  lengthsOf(beginning: string): readonly number[]
+}
+
 /** The card brands of an installation. */
-export type CardBrands = {
+export type CardBrands = CardLengths & {
   readonly rows: readonly CardBrand[]
   named(name: string): CardBrand | undefined
   /** The brand of a card number, if any brand has numbers that begin like it: the range with most digits wins, then the order of the rows. */
@@ -118,10 +124,23 @@ export function makeBrands(rows: readonly CardBrand[]): CardBrands {
       const begins = cardNumber.slice(0, from.length)
       return begins.length === from.length && begins >= from && begins <= to
     })?.brand
+  const lengths = new Map<string, readonly number[]>()
+  const lengthsOfBrand = ({ name, also }: CardBrand): readonly number[] => {
+    const known = lengths.get(name)
+    if (known) return known
+    const taken = rows.filter(other => other.name === name || also.includes(other.name) || other.also.includes(name))
+    const found = [...new Set(taken.flatMap(other => other.lengths))]
+    lengths.set(name, found)
+    return found
+  }
   return {
     rows,
     named: name => byName.get(name),
     detect,
+    lengthsOf(beginning) {
+      const brand = detect(beginning)
+      return brand ? lengthsOfBrand(brand) : []
+    },
     fits(brand, cardNumber) {
       const detected = detect(cardNumber)
       return detected !== undefined && (detected.name === brand.name || brand.also.includes(detected.name))
@@ -137,20 +156,13 @@ export function endsOf(range: string): { readonly from: string; readonly to: str
 
 export const standardBrands: CardBrands = makeBrands(standardRows)
 
-let known = standardBrands
-/** All card brands that this process has heard of: by these it knows a card number that stands where none belongs, also where no payment is at hand. */
-export const knownBrands = (): CardBrands => known
-/** Told whenever settings are read, those of a cell too. Nothing is forgotten: of two brands of one name each has the numbers of both. */
-export function knowBrands({ rows }: CardBrands): void {
-  const both = rows.map(one => together(one, known.named(one.name) ?? one))
-  const names = new Set(rows.map(({ name }) => name))
-  const all = [...both, ...known.rows.filter(({ name }) => !names.has(name))]
-  if (JSON.stringify(all) !== JSON.stringify(known.rows)) known = makeBrands(all)
-}
-
-function together(one: CardBrand, other: CardBrand): CardBrand {
-  const of = <Value>(what: (brand: CardBrand) => readonly Value[]) => [...new Set([...what(one), ...what(other)])].sort()
-  return { ...one, lengths: of(brand => brand.lengths), ranges: of(brand => brand.ranges), also: of(brand => brand.also) }
+const heard = new Map<string, CardBrands>([['', standardBrands]])
+/** By all card brands that this process has heard of it knows a card number that stands where none belongs, also where no payment is at hand. */
+export const knownBrands = (): CardLengths => known
+const known: CardLengths = { lengthsOf: beginning => [...heard.values()].flatMap(brands => brands.lengthsOf(beginning)) }
+/** Told whenever settings are read, those of a cell too. Nothing is forgotten. */
+export function knowBrands(brands: CardBrands): void {
+  if (brands !== standardBrands) heard.set(JSON.stringify(brands.rows), brands)
 }
 
 /** `13 16-19` → each length. */

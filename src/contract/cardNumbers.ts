@@ -2,7 +2,7 @@
 // Dots, spaces, hyphens and invisible characters inside a run count as nothing; digits of other scripts count as digits, raised, lowered and circled ones too. Other signs, and marks of HTML,
 // stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
 
-import type { CardBrands } from './brands.ts'
+import type { CardLengths } from './brands.ts'
 import { hideCodes, isCode, isCodeKey } from './cardCodes.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
 
@@ -48,18 +48,23 @@ export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unesca
 
 /** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one.
  * `own`: what is left as it is, where the text is written without escapes. */
-export function maskCardNumbers(text: string, brands?: CardBrands, own?: readonly OwnNumber[]): string {
+export function maskCardNumbers(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
   const plain = unescaped(text)
   const numbersMasked = maskedAround(text, brands, own, plain)
   return numbersMasked === text ? withoutCodes(text, false, crossed, plain) : withoutCodes(numbersMasked, true, crossed)
 }
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
-export const maskKeyed = (key: string | undefined, value: string, brands?: CardBrands, own?: readonly OwnNumber[]): string =>
+export const maskKeyed = (key: string | undefined, value: string, brands?: CardLengths, own?: readonly OwnNumber[]): string =>
   isKeyedCode(key, value) ? crossed(unescaped(value)) : maskCardNumbers(value, brands, own)
 
 /** The same, with card numbers left as they are. */
-export const maskKeyedCode = (key: string | undefined, value: string, brands?: CardBrands, own?: readonly OwnNumber[]): string =>
+export const maskKeyedCode = (
+  key: string | undefined,
+  value: string,
+  brands?: CardLengths,
+  own?: readonly OwnNumber[],
+): string =>
   isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodes(value, maskedAround(value, brands, own) !== value, crossed)
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
@@ -67,14 +72,14 @@ const isKeyedCode = (key: string | undefined, value: string): boolean =>
 
 const maskedAround = (
   text: string,
-  brands: CardBrands | undefined,
+  brands: CardLengths | undefined,
   own: readonly OwnNumber[] = [],
   plain = unescaped(text),
 ): string =>
   plain === text ? changeAround(text, own, beside => maskNumbers(beside, brands, beside)) : maskNumbers(text, brands, plain)
 
-const maskNumbers = (text: string, brands: CardBrands | undefined, plain?: string): string =>
-  replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked, plain)
+const maskNumbers = (text: string, brands: CardLengths | undefined, plain?: string): string =>
+  replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, plain)
 
 /** What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. */
 function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
@@ -156,10 +161,10 @@ export function shortNumber(number: string): string {
 }
 
 /** Of each card number of some brands that is left which may be shown, and no CVV. */
-export function shortenCards(text: string, brands: CardBrands): string {
+export function shortenCards(text: string, brands: CardLengths): string {
   const shortened = replaceNumbers(
     text,
-    beginning => lengthsOf(brands, beginning),
+    beginning => brands.lengthsOf(beginning),
     found => shortNumber(digitsOf(found)),
   )
   return withoutCodes(shortened, shortened !== text, () => '…')
@@ -167,17 +172,6 @@ export function shortenCards(text: string, brands: CardBrands): string {
 
 /** Lengths of card numbers, whatever their brand. */
 export const cardLengths: readonly number[] = [12, 13, 14, 15, 16, 17, 18, 19]
-
-/** Lengths that numbers of the brands have that begin with these digits. */
-function lengthsOf(brands: CardBrands, beginning: string): readonly number[] {
-  const brand = brands.detect(beginning)
-  if (!brand) return []
-  const known = knownLengths.get(brands) ?? new Map<string, readonly number[]>()
-  const lengths = known.get(brand.name) ?? [brand.name, ...brand.also].flatMap(name => brands.named(name)?.lengths ?? [])
-  knownLengths.set(brands, known.set(brand.name, lengths))
-  return lengths
-}
-const knownLengths = new WeakMap<CardBrands, Map<string, readonly number[]>>()
 
 /** Replaces what begins and ends at the edge of a group of digits, has a right check digit and one of the lengths that its first twelve digits allow;
  * those that overlap are one. `meant`: the text as `unescaped` gives it, where that is known. */

@@ -3,10 +3,10 @@
 import type { Mutant } from '../plant.ts'
 
 export const contractMutants: readonly Mutant[] = [
-  { name: 'brands: a fresh one takes the place of all', file: 'src/contract/brands.ts', tests: ['cardBrands'],
-    find: 'const all = [...both, ...known.rows', instead: 'const all = [...both, ...makeBrands([]).rows' },
-  { name: 'brands: of two of one name the first has its own numbers alone', file: 'src/contract/brands.ts', tests: ['cardBrands'],
-    find: 'together(one, known.named(one.name) ?? one)', instead: 'together(known.named(one.name) ?? one, known.named(one.name) ?? one)' },
+  { name: 'brands: what was heard of before is forgotten', file: 'src/contract/brands.ts', tests: ['cardBrands'],
+    find: 'heard.set(JSON.stringify(brands.rows), brands)', instead: "heard.set('own', brands)" },
+  { name: 'brands: of a number the brand that it is most like alone counts', file: 'src/contract/brands.ts', tests: ['cardBrands'],
+    find: ' || other.also.includes(name))', instead: ')' },
   { name: 'card numbers: what is written with letters hides a cut one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
     find: 'beginning.replace(/\\\\|&|<|%/.test(beginning) ? references : /(?!)/, flattened)', instead: 'beginning.replace(/(?!)/, flattened)' },
   { name: 'card numbers: scripts without a zero have no digits', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],

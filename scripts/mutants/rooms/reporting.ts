@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const reportingMutants: readonly Mutant[] = [
+  { name: 'records: the id of a checkout stands where it is written otherwise', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: '[\\w.-]*/gi', instead: '[\\w.-]*/g' },
   { name: 'records: the id of a checkout stands where it is encoded', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: 'const meant = decoded(path) ?? path', instead: 'const meant = path && (path || decoded(path)!)' },
   { name: 'reports: a spreadsheet takes a text for a formula', file: 'src/reporting/csv.ts', tests: ['reports', 'officePayments'],

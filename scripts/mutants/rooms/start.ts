@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const startMutants: readonly Mutant[] = [
+  { name: 'traces: a span tells the id of a checkout', file: 'src/start/assemble.ts', tests: ['traces'],
+    find: "tracer.step({ name: 'write in chain', kind: 'client' }, () =>", instead: "tracer.step({ name: 'write in chain', kind: 'client', attributes: { 'tollgate.payment': rootId } }, () =>" },
   { name: 'cells: TLS makes a key of any kind', file: 'src/start/proxy.ts', tests: ['cellsProxy'],
     find: ' curves ${servedCurves}', instead: '' },
   { name: 'cells: TLS 1.2 takes any cipher', file: 'src/start/proxy.ts', tests: ['cellsProxy'],

@@ -127,7 +127,7 @@ function shownValue({ parameter, keyError, path }: NamedParameter, value: string
 /** The id of a checkout lets its holder pay: of it stands that there is one, however it was written. */
 function shownPath(path: string): string {
   const meant = decoded(path) ?? path
-  const hidden = meant.replace(/\/[0-9A-F]{32}\.[\w-]+/g, '/…')
+  const hidden = /^\/(v1\/checkouts|v1\/form|pay)\//i.test(meant) ? meant.replace(/[0-9a-f]{32}[\w.-]*/gi, '…') : meant
   return maskCardNumbers(hidden === meant ? path : hidden.replace(/[^\x21-\x7e…]/g, '_')).slice(0, 200)
 }
 
