@@ -13,7 +13,7 @@ import { readCardBrands } from '../src/connectors/cards/brandsFile.ts'
 import { knowBrands, knownBrands, standardBrands } from '../src/contract/brands.ts'
 import { shortenCards } from '../src/contract/cardNumbers.ts'
 import { seedSchema } from '../src/merchants/seed.ts'
-import { channelSettings, entityName, settingsFor } from '../src/merchants/settings.ts'
+import { channelSettings, entityName, merchantSettings, settingsFor } from '../src/merchants/settings.ts'
 import { addressText } from '../src/pages/office/fields.ts'
 import { listedValue } from '../src/payments/risk/lists/lists.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
@@ -200,6 +200,11 @@ describe('a gateway with a file', () => {
       /4200000000000000/,
       'nor those of ours',
     )
+    assert.deepEqual(Object.keys(shortenedCards({ [`to ${number}`]: { inner: 1 } })), ['to 990000…0002'], 'names too')
+    const { merchant } = settingsFor(new Set())
+    const server = { host: 'files.shop.example', user: `shop ${number}`, hostKey: 'ssh-ed25519 AAAA', folder: 'cvv 123' }
+    assert.equal(mistakesIn(merchant, { receiptFiles: server }).length, 2)
+    assert.equal(mistakesIn(merchantSettings, { receiptFiles: server }).length, 0, 'what stands there is read')
     assert.ok(!own(addressText(`https://shop.example/${number}`)))
     const before = process.env.SUDO_USER
     process.env.SUDO_USER = number

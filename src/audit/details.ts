@@ -34,9 +34,16 @@ const marginForNumbers = 32
 /** A copy of what others wrote, with card numbers shortened in every text of it. */
 export const shortenedCards = (details: object): object => JSON.parse(JSON.stringify(details, withoutCards))
 
+/** Of texts, and of names that people gave to what they set. */
+function withoutCards(_: string, value: unknown): unknown {
+  if (typeof value === 'string') return shortenedText(value)
+  const isNamed = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isNamed || Object.keys(value).every(name => shortenedText(name) === name)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [shortenedText(name), inner]))
+}
+
 /** Ids are full of digits. */
-const withoutCards = (_: string, value: unknown): unknown =>
-  typeof value === 'string' && !isId(value) ? shortenCards(value, knownBrands()) : value
+const shortenedText = (text: string): string => (isId(text) ? text : shortenCards(text, knownBrands()))
 
 /** Looked for first: half a card number is not seen. */
 function shortened(name: string, value: unknown): unknown {

@@ -44,9 +44,10 @@ const refuseHeading = (file: string): never => refuseCommand(`Nothing of ${file}
 /** Every cell is asked which payments it has before any records a line: one that names payments in two cells is no cell's. */
 async function importOverCells(file: string, cellsFile: string, options: ReadOptions): Promise<void> {
   const text = readText(file)
-  const read = [...((await chargebackReports.read(text)) ?? refuseHeading(file))]
   const { opened, silent: unopened } = await openCells(readCells(cellsFile))
   try {
+    // By now it is known which card brands the cells have.
+    const read = [...((await chargebackReports.read(text)) ?? refuseHeading(file))]
     const silent = [...unopened]
     const places: { readonly at: number; readonly id: string; readonly isHere: boolean; readonly parts: CommandParts }[] = []
     for (const { cell, parts } of opened) {

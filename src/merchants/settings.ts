@@ -89,6 +89,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
       return `is not a brand${near === undefined ? '' : `: did you mean ${near}?`}`
     },
   )
+  /** What stands there already is read as it is. */
+  const inClear = (schema: TextSchema) => (brands ? unnumbered(schema) : schema)
   /** Which acquirers carry a payment, in order: all that is given must fit, the first route that fits counts. */
   const route = object({
     brands: optional(listOf(brand)),
@@ -165,7 +167,7 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Returned as merchant.bankAccount for methods that are paid into an account. */
     bankAccount: optional(
       object({
-        holder: text(/^.{4,128}$/u, 'must be a text of 4 to 128 characters'),
+        holder: inClear(text(/^.{4,128}$/u, 'must be a text of 4 to 128 characters')),
         number: text(/^.{3,64}$/, 'must be a text of 3 to 64 characters'),
         bic: optional(text(/^[A-Z0-9]{8}([A-Z0-9]{3})?$/, 'must be 8 or 11 upper-case letters and digits')),
         country: optional(text(/^[A-Z]{2}$/, 'must be 2 upper-case letters')),
@@ -197,7 +199,14 @@ export function settingsFor(brands?: ReadonlySet<string>) {
       [],
     ),
     /** A file of each day's receipts, put on the merchant's server: as CSV, or as the XML of POST /payment/query. */
-    receiptFiles: optional(object({ ...sftpServer.entries, forms: optional(filledListOf(oneOf(['csv', 'xml'])), ['csv']) })),
+    receiptFiles: optional(
+      object({
+        ...sftpServer.entries,
+        user: inClear(line),
+        folder: optional(inClear(line), '.'),
+        forms: optional(filledListOf(oneOf(['csv', 'xml'])), ['csv']),
+      }),
+    ),
     /** Captures, refunds and reversals may refer to payments of the merchant's other channels (decisions, 14). */
     referencesAcrossChannels: optional(flag, false),
   })

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const auditMutants: readonly Mutant[] = [
+  { name: 'audit: a name holds a card number', file: 'src/audit/details.ts', tests: ['cardBrands'],
+    find: '[shortenedText(name), inner]', instead: '[name, inner]' },
   { name: 'dismissed: the end of what was begun is not told of', file: 'src/audit/act.ts', tests: ['acts'],
     find: 'record(db, afterwards, ', instead: 'record(db, recorder, ' },
   { name: 'acts: one begins that cannot be told of', file: 'src/audit/act.ts', tests: ['acts'],

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const merchantsMutants: readonly Mutant[] = [
+  { name: 'settings: the folder of a server holds a CVV', file: 'src/merchants/settings.ts', tests: ['cardBrands'],
+    find: '(brands ? unnumbered(schema) : schema)', instead: '(schema)' },
   { name: 'seeds: the label of a token holds a card number', file: 'src/merchants/seed.ts', tests: ['cardBrands'],
     find: 'label: optional(unnumbered(line))', instead: 'label: optional(unnumbered(line) && line)' },
   { name: 'settings: a shop is called by a number of a brand of its own', file: 'src/merchants/settings.ts', tests: ['cardBrands'],
