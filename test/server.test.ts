@@ -527,6 +527,52 @@ it('where all places are taken, what a browser waits for makes room, and what a 
   await server.close()
 })
 
+it('while many strangers send too much behind others, a new connection is closed behind its first answer, and nothing behind it is begun', async () => {
+  const begun: string[] = []
+  const held = new Promise<never>(() => {})
+  const server = serverOf(
+    (_, path) => {
+      const answer = ({ body }: Request) => {
+        begun.push(path)
+        return path === '/held' ? held : { status: 200, body }
+      }
+      return { name: path, answer, route: { method: path === '/form' ? 'POST' : 'GET', path, callers: 'browser', answer } }
+    },
+    { answerSeconds: 60, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 60 },
+  )
+  const port = await server.listen(0, '127.0.0.1')
+  const ask = (localAddress: string, text: string) => {
+    const one = { told: '', closed: false }
+    const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {})
+    socket.on('data', bytes => (one.told += bytes))
+    socket.on('close', () => (one.closed = true))
+    socket.write(text)
+    return Object.assign(one, { socket })
+  }
+  const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+  const kept = ask('127.0.0.9', get('/kept'))
+  await eventually(async () => kept.told.startsWith('HTTP/1.1 200'), 'it is answered')
+  const long = get('/held', Array.from({ length: 98 }, (_, at) => `h${at}: 1\r\n`).join('')).repeat(32)
+  const crowd = Array.from({ length: 60 }, (_, at) => ask(`127.0.0.${2 + (at % 6)}`, long))
+  await eventually(async () => crowd.some(({ closed }) => closed), 'these are too many')
+  begun.length = 0
+  const fresh = ask('127.0.0.8', get('/first') + get('/second'))
+  const form = 'a=b'.repeat(8000)
+  const post = `POST /form HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n`
+  const sent = ask('127.0.0.8', post)
+  sent.socket.write(form + get('/behind'))
+  kept.told = ''
+  kept.socket.write(get('/again'))
+  await eventually(async () => fresh.closed && sent.closed && kept.told.startsWith('HTTP/1.1 200'), 'all are answered')
+  assert.deepEqual([...begun].sort(), ['/again', '/first', '/form'])
+  assert.equal(fresh.told.split('HTTP/1.1 200').length, 2)
+  assert.match(fresh.told, /^connection: close\r$/im)
+  assert.ok(sent.told.endsWith(form))
+  assert.equal(kept.closed, false)
+  for (const { socket } of [kept, ...crowd]) socket.destroy()
+  await server.close()
+})
+
 it('an answer that is taken slowly and all the time is taken whole, whether it stands ready or is made on the way', async () => {
   const piece = 'x'.repeat(1024 * 1024)
   const pieces = 20

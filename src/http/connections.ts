@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
-import { endParsing, lackOf, stopParsing } from '../platform/parsing.ts'
+import { endParsing, lackOf, stopBehind, stopParsing } from '../platform/parsing.ts'
 import { circleNames, countNetworks, crowdOf, networkName } from './networks.ts'
 import { arrivalSeconds, type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
 
@@ -20,13 +20,14 @@ export const networkConnectionsMost = 1024
 /** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
 /**
- * Requests that one network sends in a second behind others of their connections that have no answer yet, and what it may send once those of all together are so many
- * (nothing any more when they are twice as many): they are parsed before any turn. One counts for each sixteen headers. More closes the connection, but no merchant's
- * server's for what others send.
+ * Requests that one network sends in a second behind others of their connections that have no answer yet, and all strangers together: they are parsed before any turn.
+ * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
+ * behind that request is looked at: what is parsed in vain keeps those waiting who come next.
  */
 export const pipelinedMost = 2048
-export const pipelinedInCrowdMost = 128
 export const pipelinedOfAllMost = 8192
+/** So long after they were too many. */
+const crowdedSeconds = 10
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -134,6 +135,7 @@ export function watchConnections(
   const openings = new Map<string, number>()
   /** Requests of this second that came behind others, by network. */
   const pipelined = new Map<string, number>()
+  let crowdedUntil = Number.NEGATIVE_INFINITY
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
@@ -175,10 +177,9 @@ export function watchConnections(
   function mayPipeline(one: OpenConnection, { rawHeaders }: IncomingMessage): boolean {
     if (isOfProxy(one)) return true
     const cost = Math.max(1, Math.ceil(rawHeaders.length / 32))
-    const isMerchants = one.serving > 0 || one.isKept
-    const crowd = isMerchants ? 0 : addTo(pipelined, '', cost) / pipelinedOfAllMost
-    const most = crowd > 2 ? 0 : crowd > 1 ? pipelinedInCrowdMost : pipelinedMost
-    return isWithin(most, pipelined, circleNames(one.network), cost)
+    const isCrowded = !one.isMerchants && addTo(pipelined, '', cost) > pipelinedOfAllMost
+    if (isCrowded) crowdedUntil = clock.elapsed() + crowdedSeconds * 1000
+    return isWithin(isCrowded ? 0 : pipelinedMost, pipelined, circleNames(one.network), cost)
   }
 
   /** Undefined when it is closed: there is no place for it, or whoever is gone before we look has no address, and would be counted for nobody. */
@@ -211,6 +212,7 @@ export function watchConnections(
       unfinished: new Map(),
       serving: 0,
       isKept: false,
+      isMerchants: false,
       isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),
@@ -423,6 +425,10 @@ export function watchConnections(
       if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
       networks.add(one.caller, 'unfinished', 1)
+      if (clock.elapsed() < crowdedUntil && one.requests === 1 && !isOfProxy(one)) {
+        outgoing.shouldKeepAlive = false
+        stopBehind(socket)
+      }
       outgoing.on('drain', () => {
         one.stuckSince = undefined
         one.untakenSince = clock.elapsed()
@@ -494,7 +500,9 @@ export function watchConnections(
     },
     isServers(incoming) {
       const { one, asked } = held(incoming)
-      if (one) serves(one, asked, true)
+      if (!one) return
+      one.isMerchants = true
+      serves(one, asked, true)
     },
     isOwed(socket) {
       const one = connections.get(socket)

@@ -23,6 +23,8 @@ export type OpenConnection = {
   serving: number
   /** Its last answer was a merchant's server's, who has asked nothing since, and may any moment. */
   isKept: boolean
+  /** A token was found on it: it is a merchant's server's. */
+  isMerchants: boolean
   /** It was opened just now, and nothing was asked on it. */
   isFresh: boolean
   requests: number

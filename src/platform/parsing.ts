@@ -27,7 +27,24 @@ export function stopParsing(socket: Socket): void {
   socket.prependOnceListener('close', () => Object.assign(parser, Object.fromEntries(listening)))
 }
 
-/** The same, and closes it. */
+/** The request that is being told of is the last of its connection: nothing behind it is told of. */
+export function stopBehind(socket: Socket): void {
+  const parser = parserOf(socket)
+  const [place, tell] = (parser && listeningOf(parser).find(([, { name }]) => name === 'parserOnMessageComplete')) ?? []
+  if (!parser || !place || !tell || socket.destroyed) return
+  const last = function (this: Parser, bytes: Buffer) {
+    parser[place] = tell
+    const result = tell.call(this, bytes)
+    stopParsing(socket)
+    return result
+  }
+  parser[place] = last
+  socket.prependOnceListener('close', () => {
+    if (parser[place] === last) parser[place] = tell
+  })
+}
+
+/** Nothing more that comes on it is told of, and it is closed. */
 export function endParsing(socket: Socket): void {
   stopParsing(socket)
   socket.destroy()
