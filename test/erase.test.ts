@@ -268,7 +268,8 @@ describe('many rows', () => {
     const audited = async (action: string) => JSON.parse((await commands.run('audit', '--json', '--action', action)).stdout).rows
     try {
       // Whoever is killed has left the row that it began, by whom.
-      const begun = await audited('actBegun')
+      const tested = 'endpointTested' // by what this test made before
+      const begun = (await audited('actBegun')).filter((row: { details: { act: string } }) => row.details.act !== tested)
       assert.deepEqual(
         begun.map((row: { actorKind: string; details: object }) => [row.actorKind, row.details]),
         [['commandLine', { act: 'erasedByHand' }]],
