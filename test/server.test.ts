@@ -553,9 +553,9 @@ it('while many strangers send too much behind others, a new connection is closed
   const kept = ask('127.0.0.9', get('/kept'))
   await eventually(async () => kept.told.startsWith('HTTP/1.1 200'), 'it is answered')
   const long = get('/held', Array.from({ length: 98 }, (_, at) => `h${at}: 1\r\n`).join('')).repeat(32)
-  const crowd = Array.from({ length: 60 }, (_, at) => ask(`127.0.0.${2 + (at % 6)}`, long))
+  // Of one network they are not too many.
+  const crowd = Array.from({ length: 60 }, (_, at) => ask(`127.0.1.${1 + (at % 12)}`, long))
   await eventually(async () => crowd.some(({ closed }) => closed), 'these are too many')
-  begun.length = 0
   const fresh = ask('127.0.0.8', get('/first') + get('/second'))
   const form = 'a=b'.repeat(8000)
   const post = `POST /form HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n`
@@ -564,7 +564,7 @@ it('while many strangers send too much behind others, a new connection is closed
   kept.told = ''
   kept.socket.write(get('/again'))
   await eventually(async () => fresh.closed && sent.closed && kept.told.startsWith('HTTP/1.1 200'), 'all are answered')
-  assert.deepEqual([...begun].sort(), ['/again', '/first', '/form'])
+  assert.deepEqual(begun.filter(path => path !== '/held').sort(), ['/again', '/first', '/form', '/kept'])
   assert.equal(fresh.told.split('HTTP/1.1 200').length, 2)
   assert.match(fresh.told, /^connection: close\r$/im)
   assert.ok(sent.told.endsWith(form))
