@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { cardRouting } from '../src/connectors/cards/routing.ts'
 import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
-import { DecisionMissing } from '../src/payments/cases/cases.ts'
+import { type CaseDecision, DecisionMissing } from '../src/payments/cases/cases.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { closeCaseOf, openCases as openCasesOf } from './support/cases.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -71,6 +71,8 @@ const atRest = (id: string) =>
     'nothing is left to do',
   )
 const openCases = (subject: string) => openCasesOf(gateway.pool, subject)
+const close = (subject: string, reason: string, decision?: CaseDecision) =>
+  closeCaseOf({ pool: gateway.pool, clock }, subject, reason, decision)
 const booksAgree = async () => assert.deepEqual((await examine(gateway.pool, clock.real() + 1)).findings, [])
 const isTakeBack = (type: string) => type.startsWith('042')
 
@@ -152,11 +154,8 @@ describe('the answer to a repeat', () => {
         assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
         const sent = host.received.length
         await booksAgree()
-        await assert.rejects(
-          closeCaseOf({ pool: gateway.pool, clock }, body.id, 'without saying what became of it'),
-          DecisionMissing,
-        )
-        await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'the acquirer looked it up', decision)
+        await assert.rejects(close(body.id, 'without saying what became of it'), DecisionMissing)
+        await close(body.id, 'the acquirer looked it up', decision)
         await atRest(body.id)
         assert.equal(await codeOf(body.id), expected)
         assert.equal(host.received.length, sent)
@@ -182,7 +181,7 @@ describe('the answer to a repeat', () => {
     host.tell = message => (!isCredit(message) ? '00' : { code: message.type === '0200' ? 'silence' : '96', books: false })
     const { body } = await refund((await pay()).body.id)
     await later(async () => (await openCases(body.id))[0] === 'stillUnknown', 'a case')
-    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'asked by telephone', 'notCarriedOut')
+    await close(body.id, 'asked by telephone', 'notCarriedOut')
     await atRest(body.id)
     assert.deepEqual([await codeOf(body.id), await openCases(body.id)], ['900.100.200', []])
     await booksAgree()
@@ -209,7 +208,7 @@ describe('the answer to a repeat', () => {
     const { body } = await refund((await pay()).body.id)
     await atRest(body.id)
     assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
-    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'looked up', 'carriedOut')
+    await close(body.id, 'looked up', 'carriedOut')
     await atRest(body.id)
   })
 
@@ -248,7 +247,7 @@ describe('the answer to a first message', () => {
     await atRest(body.id)
     assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
     assert.deepEqual(host.types(), ['0200', '0200'])
-    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'looked up', 'notCarriedOut')
+    await close(body.id, 'looked up', 'notCarriedOut')
     await atRest(body.id)
   })
 })
@@ -371,7 +370,7 @@ describe('a reversal of ours', () => {
     host.tell = message => (isTakeBack(message.type) ? '96' : { code: 'silence', books: true })
     const { body } = await pay()
     await later(async () => (await openCases(body.id)).length === 1, 'a case')
-    await closeCaseOf({ pool: gateway.pool, clock }, body.id, 'given back by hand')
+    await close(body.id, 'given back by hand')
     await atRest(body.id)
     assert.equal(host.totals().cleared, 9200)
   })
@@ -449,7 +448,7 @@ for (const isClosed of [true, false])
     const { body } = await pay({ paymentType: 'PA.CP' })
     const root = body.referencedId
     await later(async () => (await openCases(root))[0] === 'reversalOpen', 'its hold stands')
-    if (isClosed) await closeCaseOf({ pool: gateway.pool, clock }, root, 'they hold nothing')
+    if (isClosed) await close(root, 'they hold nothing')
     declines = false
     const [captured] = host.received.filter(({ type }) => type.startsWith('022'))
     host.answer(captured!.message, { code: '00', books: true })
@@ -668,7 +667,7 @@ describe('a reversal that is answered with another amount or currency', () => {
         const sent = host.received.length
         assert.equal((await refund(body.id)).body.result.code, '700.400.200')
         assert.equal(host.received.length, sent, 'the bank is asked for nothing more')
-        await closeCaseOf({ pool: gateway.pool, clock }, reversed.body.id, 'they have given it back', 'carriedOut')
+        await close(reversed.body.id, 'they have given it back', 'carriedOut')
         await later(async () => (await codeOf(reversed.body.id)) === success, 'it is decided')
         assert.equal((await refund(body.id)).body.result.code, '700.400.200')
         assert.deepEqual(host.totals(), { held: 0, cleared: part ? 6200 : 0 })
@@ -693,7 +692,7 @@ describe('a reversal that is answered with another amount or currency', () => {
 
   it('and is answered rightly when somebody has said that it was not carried out is a case: nothing takes it back', async () => {
     const { reversal, answerRightly } = await unproven()
-    await closeCaseOf({ pool: gateway.pool, clock }, reversal, 'they know of none', 'notCarriedOut')
+    await close(reversal, 'they know of none', 'notCarriedOut')
     await later(async () => (await codeOf(reversal)) === '900.100.200', 'it is decided')
     const before = host.types().length
     answerRightly()

@@ -57,7 +57,7 @@ test('what a process has heard of once it knows for good, as one that reads the 
     ['ONE', '998001', 19],
   ] as const)
     knowBrands(read([{ name, ranges: [range], lengths: [length] }]))
-  const lengths = (beginning: string) => [...new Set(knownBrands().lengthsOf(beginning))].sort()
+  const lengths = (beginning: string) => [...new Set(knownBrands.lengthsOf(beginning))].sort()
   assert.deepEqual([lengths('998001'), lengths('998002'), lengths('998003')], [[16, 19], [16], []])
   knowBrands(read([{ name: 'CORP', ranges: ['411199'], lengths: [17] }]))
   assert.ok(lengths('411199').includes(16), 'it is VISA elsewhere')

@@ -43,7 +43,7 @@ function withoutCards(_: string, value: unknown): unknown {
 }
 
 /** Ids are full of digits. */
-const shortenedText = (text: string): string => (isId(text) ? text : shortenCards(text, knownBrands()))
+const shortenedText = (text: string): string => (isId(text) ? text : shortenCards(text, knownBrands))
 
 /** Looked for first: half a card number is not seen. */
 function shortened(name: string, value: unknown): unknown {

@@ -132,7 +132,7 @@ const claimMax = 64
  */
 export function thisProcess(kind: 'commandLine' | 'gateway'): Actor {
   const claim = process.env.SUDO_USER
-  const behind = claim === undefined ? '' : ` (SUDO_USER: ${shortenCards(claim, knownBrands()).slice(0, claimMax)})`
+  const behind = claim === undefined ? '' : ` (SUDO_USER: ${shortenCards(claim, knownBrands).slice(0, claimMax)})`
   return { kind, id: `${ownName()}${behind}`, address: hostname() }
 }
 

@@ -158,8 +158,9 @@ export const standardBrands: CardBrands = makeBrands(standardRows)
 
 const heard = new Map<string, CardBrands>([['', standardBrands]])
 /** By all card brands that this process has heard of it knows a card number that stands where none belongs, also where no payment is at hand. */
-export const knownBrands = (): CardLengths => known
-const known: CardLengths = { lengthsOf: beginning => [...heard.values()].flatMap(brands => brands.lengthsOf(beginning)) }
+export const knownBrands: CardLengths = {
+  lengthsOf: beginning => [...heard.values()].flatMap(brands => brands.lengthsOf(beginning)),
+}
 /** Told whenever settings are read, those of a cell too. Nothing is forgotten. */
 export function knowBrands(brands: CardBrands): void {
   if (brands !== standardBrands) heard.set(JSON.stringify(brands.rows), brands)

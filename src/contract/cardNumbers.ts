@@ -128,7 +128,7 @@ function hideNumber(text: string, number: string): string {
 export function beginningOf(text: string, most: number): string {
   if (text.length <= most) return text
   const beginning = text.slice(0, most)
-  const flat = beginning.replace(/\\|&|<|%/.test(beginning) ? references : /(?!)/, flattened)
+  const flat = beginning.replace(references, flattened)
   // Each of the two looks once along the text: one pattern for both would begin anew at every digit.
   const lettered = /^.*\p{L}/su.exec(flat)?.[0].length ?? 0
   const digits = flat.slice(lettered).search(/[\p{Nd}\p{No}]/u)

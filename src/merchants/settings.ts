@@ -1,7 +1,7 @@
 // What can be set for a merchant and for a channel, with defaults. A division and the PSP may hold defaults of both for what is below them.
 // docs/operating.md describes every one.
 
-import { knownBrands, otherBrands, standardBrands, standardRows } from '../contract/brands.ts'
+import { type CardLengths, knownBrands, otherBrands, standardBrands, standardRows } from '../contract/brands.ts'
 import { type CardNumberRules, maskCardNumbers, treatments } from '../contract/cardNumbers.ts'
 import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
@@ -43,8 +43,8 @@ const appScheme = where(
   'is no app: browsers run or read it themselves',
 )
 /** Without card numbers and CVVs: what stands in clear for many to read. */
-export const unnumbered = (schema: TextSchema, brands = knownBrands) =>
-  where(schema, name => maskCardNumbers(name, brands()) === name, 'must not hold a card number or a CVV')
+export const unnumbered = (schema: TextSchema, brands: CardLengths = knownBrands) =>
+  where(schema, name => maskCardNumbers(name, brands) === name, 'must not hold a card number or a CVV')
 /** What an entity is called: it stands in clear wherever the entity does. */
 export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */
@@ -155,7 +155,7 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     simulatorEnrols: optional(flag, false),
     /** The shop as shoppers know it: its name (that of the merchant where absent), its logo, and the colour of its buttons, #rrggbb. */
     // What stands there already is read by the brands that everybody knows: a row more in a file of brands keeps no gateway from its start.
-    shopName: optional(unnumbered(shopName, brands ? knownBrands : () => standardBrands)),
+    shopName: optional(unnumbered(shopName, brands ? knownBrands : standardBrands)),
     shopLogo: optional(shopLogo),
     shopColour: optional(shopColour),
     /** The sites that may hold the payment form; empty = any. */

@@ -94,7 +94,7 @@ export async function beginSession(
     usedAt: now,
     provenAt: now,
     address,
-    agent: beginningOf(maskCardNumbers(agent, knownBrands()), 200),
+    agent: beginningOf(maskCardNumbers(agent, knownBrands), 200),
   }
   await insertSession(db, hashesOf(parts, token)[0], row)
   await recordOfPerson(db, parts, staffId, { actor: actorOfStaff(staffId, address), action, details: { session: id } })

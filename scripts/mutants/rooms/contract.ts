@@ -8,7 +8,7 @@ export const contractMutants: readonly Mutant[] = [
   { name: 'brands: of a number the brand that it is most like alone counts', file: 'src/contract/brands.ts', tests: ['cardBrands'],
     find: ' || other.also.includes(name))', instead: ')' },
   { name: 'card numbers: what is written with letters hides a cut one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
-    find: 'beginning.replace(/\\\\|&|<|%/.test(beginning) ? references : /(?!)/, flattened)', instead: 'beginning.replace(/(?!)/, flattened)' },
+    find: 'beginning.replace(references, flattened)', instead: 'beginning.replace(/(?!)/, flattened)' },
   { name: 'card numbers: scripts without a zero have no digits', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
     find: '[0x1369, 1], ', instead: '' },
   { name: 'CVVs in texts: one behind number and end of a card is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],

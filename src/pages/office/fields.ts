@@ -95,4 +95,4 @@ export const nextPage = (
   html`<p><a class="button plain" href="${path}?${new URLSearchParams({ ...query, page: String(page + 1) }).toString()}" rel="next">${frameWords(language).nextPage}</a></p>`
 
 /** The address of a receiver, which is called as it was typed, as pages show it. */
-export const addressText = (url: string): string => shortenCards(url, knownBrands())
+export const addressText = (url: string): string => shortenCards(url, knownBrands)

@@ -28,12 +28,11 @@ const numbers: ReadonlySet<string> = new Set([
 const writtenMost = 2048
 
 /** Without card numbers, control characters and halves of characters. */
-export const writtenText = (text: string): string => wholeText(writtenBeginning(text, writtenMost))
+export const writtenText = (text: string): string => storable(writtenBeginning(text, writtenMost))
 
-const wholeText = (text: string): string =>
-  beginningOf(text, writtenMost)
-    .toWellFormed()
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+const wholeText = (text: string): string => storable(beginningOf(text, writtenMost))
+
+const storable = (text: string): string => text.toWellFormed().replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
 
 /** Texts by their names. */
 export const writtenTexts = (texts: Readonly<Record<string, string>>): Record<string, string> =>

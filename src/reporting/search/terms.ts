@@ -84,14 +84,14 @@ const namesOf = (text: string): SearchTerms[] => [{ merchantTransactionId: text 
  * Nobody may keep these terms or put them into an address. None where nothing passes for either. */
 export function namedExactly(text: string): SearchTerms[] {
   const exact = beginningOf(text.trim(), textMost)
-  if (shortenCards(exact, knownBrands()) === exact) return []
+  if (shortenCards(exact, knownBrands) === exact) return []
   const numbers = /^\d{8,20}$/.test(exact) ? [{ reference: exact }, { slipNumber: exact }] : []
   return [{ merchantTransactionId: exact }, { invoice: exact }, ...numbers]
 }
 
 /** What somebody means by a text: any of these. Words hold together; a text of several words can also be one name. */
 export function understand(text: string): SearchTerms[] {
-  const whole = beginningOf(shortenCards(text.trim(), knownBrands()), textMost)
+  const whole = beginningOf(shortenCards(text.trim(), knownBrands), textMost)
   const words = whole.split(/\s+/).filter(word => word !== '')
   if (words.length === 0) return []
   if (words.length > wordsMost) return namesOf(whole)

@@ -30,7 +30,7 @@ export function listedValue(keys: Keys, kind: ListedKind, text: string): ListedV
   const plain = text.trim().toLowerCase()
   if (plain === '' || plain.length > 255 || /[\p{Cc}\p{Cf}]/u.test(plain)) return undefined
   // A card number is kept as that of a card, or not at all.
-  if (kind !== 'card' && maskCardNumbers(plain, knownBrands()) !== plain) return undefined
+  if (kind !== 'card' && maskCardNumbers(plain, knownBrands) !== plain) return undefined
   const as = (value: string, more: Partial<ListedValue> = {}) => ({
     value,
     shown: value,
