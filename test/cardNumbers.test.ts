@@ -85,6 +85,7 @@ const forms = [
   '%34%35%33%39%35%37%38%37%36%33%36%32%31%34%38%36',
   '%2534539578763621486',
   '4539&nbsp;5787&nbsp;6362&nbsp;1486',
+  '4539&lt;br&gt;5787&amp;lt;br/&amp;gt;6362&lt;/td&gt;&lt;td class=x&gt;1486',
   '4539&#32;5787&#x20;6362&middot;1486',
   '&#52;539578763621486',
   '4539<span class="number of 4 digits">5787</span><br>6362 1486',
@@ -472,11 +473,12 @@ describe('the beginning of a longer text', () => {
     )
   })
   it('ends before them also where what stands between them, or for one, is written with letters', () => {
-    for (const between of ['&nbsp;', '<br>', '</td><td>', '\\t', '\\u0020', '%C2%A0', '&#160;'])
+    for (const between of ['&nbsp;', '<br>', '&lt;br/&gt;', '</td><td>', '\\t', '\\u0020', '%C2%A0', '&#160;'])
       for (const cut of [`4539${between}5787${between}63`, `4539${between}`, `4539${between}5787${between}`])
         assert.equal(beginningOf(`no ${cut}${'x'.repeat(9)}`, `no ${cut}`.length), 'no ', cut)
     assert.equal(beginningOf('no \\u0034\\u0035\\u0033\\u0039578', 27), 'no ')
-    for (const half of ['&nbs', '<t', '\\u00', '%2']) assert.equal(beginningOf(`no 4539${half}xx`, 7 + half.length), 'no ', half)
+    for (const half of ['&nbs', '<t', '&lt;b', '&lt;br&g', '\\u00', '%2'])
+      assert.equal(beginningOf(`no 4539${half}xx`, 7 + half.length), 'no ', half)
     assert.equal(beginningOf('see <b>this</b> & that page', 20), 'see <b>this</b> & th')
     assert.equal(writtenText(`${'a'.repeat(2041)} 4539 5787 6362 1486`).slice(2041), ' xxxx x')
   })

@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
 import type pg from 'pg'
 import { applySeed, readSeed, type Seed } from '../src/merchants/seed.ts'
+import { settingsFor, standardBrandNames } from '../src/merchants/settings.ts'
 import { readTokens } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { mistakesIn } from '../src/platform/schema.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 
@@ -98,11 +100,46 @@ describe('a seed file that cannot be', () => {
     [{ shopName: 'x'.repeat(65) }, 'shopName must be a text of 1 to 64 characters.'],
     [{ shopName: 'Shop 4539 5787 6362 1486' }, 'shopName must not hold a card number or a CVV.'],
     [{ shopName: 'Shop ④⑤③⑨⑤⑦⑧⑦⑥③⑥②①④⑧⑥' }, 'shopName must not hold a card number or a CVV.'],
+    [
+      {
+        bankAccount: { holder: 'Shop, cvv 942', number: '1234567' },
+        acquirerAccounts: { north: { name: '4539578763621486' }, '4539578763621486': { name: 'Shop' } },
+        routes: [{ acquirers: ['north', 'of-4539578763621486'] }],
+        slipAccounts: { BOLETO: ['4539578763621486'] },
+        riskRules: 'rules 4539-5787-6362-1486',
+        simulatorRules: [{ match: { last4: '4539578763621486' }, code: '000.100.110' }],
+        appSchemes: ['shop.4539578763621486'],
+      },
+      ...[
+        'bankAccount.holder',
+        'acquirerAccounts.north.name',
+        'acquirerAccounts',
+        'routes[0].acquirers[1]',
+        'slipAccounts.BOLETO[0]',
+        'riskRules',
+        'simulatorRules[0].match.last4',
+        'appSchemes[0]',
+      ].map(name => `${name} must not hold a card number or a CVV.`),
+    ],
   ]
   for (const [settings, ...wanted] of cases) {
     it(`names ${wanted.join(' ')}`, () =>
       assert.deepEqual(mistakes(fileWith(settings)).sort(), wanted.map(one => place + one).sort()))
   }
+
+  it('is none for identifiers, accounts and addresses that pass for a card number by chance', () => {
+    const number = '6759649826438453'
+    const accounts = { number: { merchantId: '378282246310005', name: 'Shop' } }
+    const bankAccount = { holder: 'Shop Ltd', number }
+    const addresses = { shopLogo: `https://shop.example/${number}.png`, formOrigins: [`https://${number}.shop.example`] }
+    assert.deepEqual(mistakes(fileWith({ acquirerAccounts: accounts, bankAccount, ...addresses })), [])
+    const { merchant } = settingsFor(standardBrandNames)
+    const server = { host: '2600:1901:1000:1004::1', user: 'shop', hostKey: 'ssh-ed25519 AAAA' }
+    assert.deepEqual(mistakesIn(merchant, { receiptFiles: server }), [])
+    assert.deepEqual(mistakes(fileWith({ acquirerAccounts: { number: { name: number } } })), [
+      `${place}acquirerAccounts.number.name must not hold a card number or a CVV.`,
+    ])
+  })
 
   it('names mistakes in all of its places at once, never with a secret', () => {
     const secret = 'short-secret'

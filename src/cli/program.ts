@@ -95,7 +95,9 @@ function sentence(text: string): string {
   const [, what, near] = /^error: ([\s\S]*?)\s*(?:\(Did you mean ([\s\S]*)\?\))?\s*$/.exec(text)!
   const wrong = /^(?:option '(--[\w-]+).*|command-argument .*) is invalid(?: for argument '(\w+)')?\. ([\s\S]*)$/.exec(what!)
   if (wrong) return `${wrong[1] ?? wrong[2]} ${wrong[3]!.replace(/([^.?])$/, '$1.')}`
-  const begun = what!.charAt(0).toUpperCase() + what!.slice(1)
+  // What was typed too much, or behind a name that is none, may be a secret.
+  const plain = what!.replace(/( but got \d+): [\s\S]*$/, '$1').replace(/^(unknown option '[^=']*)=[\s\S]*'$/, "$1'")
+  const begun = plain.charAt(0).toUpperCase() + plain.slice(1)
   if (near !== undefined) return `${begun}: did you mean ${near}?`
   return `${begun.replace(/\.$/, '')}; see \`tollgate --help\`.`
 }

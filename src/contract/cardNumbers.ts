@@ -44,7 +44,10 @@ const isLong = (text: string): boolean => text.length >= shortest || (text.lengt
 const holdsRun = (text: string, plain: string): boolean => anyRun.test(text) || (plain !== text && anyRun.test(plain))
 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
-export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && maskCardNumbers(text) === text
+export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && !holdsCardData(text)
+
+/** Is there a card number of some brands in it, or a CVV? Without brands of any number that could be one. */
+export const holdsCardData = (text: string, brands?: CardLengths): boolean => maskCardNumbers(text, brands) !== text
 
 /** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one.
  * `own`: what is left as it is, where the text is written without escapes. */
@@ -137,7 +140,7 @@ export function beginningOf(text: string, most: number): string {
 
 /** What stands for a sign or a digit, or between them, and is written with letters; at the end also what was cut of one. */
 const references =
-  /&(?:#x?[0-9a-f]{1,25}|[a-z]{2,10});|<[^<>]{1,200}>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,25}|<[^<>]{0,200}|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
+  /&lt;[^<>&]{1,200}(?:&gt;|(?:&g?t?)?$)|&(?:#x?[0-9a-f]{1,25}|[a-z]{2,10});|<[^<>]{1,200}>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,25}|<[^<>]{0,200}|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
 /** As many signs, none of which is a letter; a digit where it may be one. */
 const flattened = (written: string): string =>
   (/^[&<]|^\\[bfnrt]/.test(written) && !written.startsWith('&#') ? '.' : '0').repeat(written.length)
@@ -210,7 +213,11 @@ export function unescaped(text: string): string {
         )
         .replace(/\\x([0-9a-f]{2})/gi, (_, code: string) => textOnly(String.fromCharCode(Number.parseInt(code, 16))))
         .replace(/\\[bfnrt]/g, ' ')
-    if (plain.includes('&')) plain = plain.replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+    // The mark first: of what was escaped no sign comes back.
+    if (plain.includes('&'))
+      plain = plain
+        .replace(/&lt;[^<>&]{1,200}&gt;/gi, ' ')
+        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
   return plain.includes('<') ? plain.replace(/<[^<>]{1,200}>/g, ' ') : plain

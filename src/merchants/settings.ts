@@ -1,8 +1,9 @@
 // What can be set for a merchant and for a channel, with defaults. A division and the PSP may hold defaults of both for what is below them.
 // docs/operating.md describes every one.
 
-import { type CardLengths, knownBrands, otherBrands, standardBrands, standardRows } from '../contract/brands.ts'
-import { type CardNumberRules, maskCardNumbers, treatments } from '../contract/cardNumbers.ts'
+import { isIP } from 'node:net'
+import { knownBrands, otherBrands, standardRows } from '../contract/brands.ts'
+import { type CardNumberRules, holdsCardData, treatments } from '../contract/cardNumbers.ts'
 import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
 import { nearest } from '../contract/nearest.ts'
@@ -21,9 +22,11 @@ import {
   object,
   oneOf,
   optional,
+  type Schema,
   type TextSchema,
   text,
   where,
+  whereTexts,
   whole,
 } from '../platform/schema.ts'
 import { sftpServer } from '../platform/sftp/server.ts'
@@ -42,9 +45,12 @@ const appScheme = where(
   isAppScheme,
   'is no app: browsers run or read it themselves',
 )
-/** Without card numbers and CVVs: what stands in clear for many to read. */
-export const unnumbered = (schema: TextSchema, brands: CardLengths = knownBrands) =>
-  where(schema, name => maskCardNumbers(name, brands) === name, 'must not hold a card number or a CVV')
+/** What stands in clear for many to read holds no card number and no CVV. */
+const isInClear = (written: string) => isIP(written) !== 0 || !holdsCardData(written, knownBrands)
+const inClearRule = 'must not hold a card number or a CVV'
+export const unnumbered = (schema: TextSchema) => where(schema, isInClear, inClearRule)
+/** Settings that are full of digits, and no texts of people: identifiers that others gave, accounts, addresses, and what machines made. */
+const identifiers: ReadonlySet<string> = new Set(['channel', 'merchantId', 'number', 'hostKey', 'shopLogo', 'formOrigins'])
 /** What an entity is called: it stands in clear wherever the entity does. */
 export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */
@@ -89,8 +95,6 @@ export function settingsFor(brands?: ReadonlySet<string>) {
       return `is not a brand${near === undefined ? '' : `: did you mean ${near}?`}`
     },
   )
-  /** What stands there already is read as it is. */
-  const inClear = (schema: TextSchema) => (brands ? unnumbered(schema) : schema)
   /** Which acquirers carry a payment, in order: all that is given must fit, the first route that fits counts. */
   const route = object({
     brands: optional(listOf(brand)),
@@ -154,8 +158,7 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Every card takes part in 3-D Secure at the simulator, as with customParameters[3DS2_enrolled]=true. */
     simulatorEnrols: optional(flag, false),
     /** The shop as shoppers know it: its name (that of the merchant where absent), its logo, and the colour of its buttons, #rrggbb. */
-    // What stands there already is read by the brands that everybody knows: a row more in a file of brands keeps no gateway from its start.
-    shopName: optional(unnumbered(shopName, brands ? knownBrands : standardBrands)),
+    shopName: optional(shopName),
     shopLogo: optional(shopLogo),
     shopColour: optional(shopColour),
     /** The sites that may hold the payment form; empty = any. */
@@ -167,7 +170,7 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Returned as merchant.bankAccount for methods that are paid into an account. */
     bankAccount: optional(
       object({
-        holder: inClear(text(/^.{4,128}$/u, 'must be a text of 4 to 128 characters')),
+        holder: text(/^.{4,128}$/u, 'must be a text of 4 to 128 characters'),
         number: text(/^.{3,64}$/, 'must be a text of 3 to 64 characters'),
         bic: optional(text(/^[A-Z0-9]{8}([A-Z0-9]{3})?$/, 'must be 8 or 11 upper-case letters and digits')),
         country: optional(text(/^[A-Z]{2}$/, 'must be 2 upper-case letters')),
@@ -202,8 +205,6 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     receiptFiles: optional(
       object({
         ...sftpServer.entries,
-        user: inClear(line),
-        folder: optional(inClear(line), '.'),
         forms: optional(filledListOf(oneOf(['csv', 'xml'])), ['csv']),
       }),
     ),
@@ -212,7 +213,9 @@ export function settingsFor(brands?: ReadonlySet<string>) {
   })
   /** Of a division or the PSP: what those below have where they set nothing themselves. */
   const group = object({ ...channel.entries, ...merchant.entries })
-  return { channel, merchant, group }
+  // What stands there already is read as it is: a row more in a file of brands keeps no gateway from its start.
+  const inClear = <One extends Schema>(schema: One) => (brands ? whereTexts(schema, isInClear, inClearRule, identifiers) : schema)
+  return { channel: inClear(channel), merchant: inClear(merchant), group: inClear(group) }
 }
 
 export const { channel: channelSettings, merchant: merchantSettings, group: groupSettings } = settingsFor()

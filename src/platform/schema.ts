@@ -23,7 +23,8 @@ export function read<One extends Schema>(schema: One, given: unknown, source: st
 }
 
 /** What is wrong at a place: `['brands', 0]`, `is not a brand`. */
-export type Mistake = { readonly path: readonly (string | number)[]; readonly rule: string }
+export type Mistake = { readonly path: Path; readonly rule: string }
+type Path = readonly (string | number)[]
 
 /** All that is wrong, at most a hundred; none when it may be so. */
 export const mistakesIn = (schema: Schema, given: unknown): readonly Mistake[] =>
@@ -132,6 +133,39 @@ export const where = <One extends Schema>(
   holds: (value: Output<One>) => boolean,
   rule: string | ((issue: { readonly input: Output<One> }) => string),
 ) => v.pipe(schema, v.check(holds as never, rule as never)) as unknown as v.GenericSchema<Input<One>, Output<One>>
+
+/** With a rule for every text in the value, however deep, and for the names in its maps, where the map is named. Texts and lists under `free` names are not looked at. */
+export const whereTexts = <One extends Schema>(
+  schema: One,
+  holds: (text: string) => boolean,
+  rule: string,
+  free: ReadonlySet<string>,
+): One =>
+  v.pipe(
+    schema,
+    v.rawCheck(({ dataset, addIssue }) => {
+      if (!dataset.typed) return
+      for (const [text, path] of textsIn(dataset.value, free))
+        if (!holds(text)) addIssue({ message: rule, path: issuePath(path) })
+    }),
+  ) as unknown as One
+
+function* textsIn(value: unknown, free: ReadonlySet<string>, path: Path = []): Generator<[text: string, path: Path]> {
+  if (typeof value === 'string') yield [value, path]
+  else if (Array.isArray(value)) for (const [at, item] of value.entries()) yield* textsIn(item, free, [...path, at])
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) {
+      yield [name, path]
+      const isMap = typeof inner === 'object' && !Array.isArray(inner)
+      if (isMap || !free.has(name)) yield* textsIn(inner, free, [...path, name])
+    }
+}
+
+/** As the library has it, which says that a place has at least one step: that of the whole has none. */
+const issuePath = (path: Path) =>
+  path.map(key => ({ type: 'unknown', origin: 'value', input: undefined, key, value: undefined })) as unknown as [
+    v.UnknownPathItem,
+  ]
 
 /** Knows all its keys: every other is a mistake, told with the known key that is nearest. */
 export const object = <const Entries extends v.ObjectEntries>(entries: Entries) => v.strictObject(entries, wrongObject(entries))

@@ -5,7 +5,7 @@
 // The answer has the endpoint and its secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
 
 import type { Recorder } from '../audit/chain.ts'
-import { maskCardNumbers } from '../contract/cardNumbers.ts'
+import { holdsCardData } from '../contract/cardNumbers.ts'
 import { peek } from '../contract/form.ts'
 import { resultAnswer } from '../http/answer.ts'
 import { actorOf, authenticator, readCaller } from '../http/authenticate.ts'
@@ -33,7 +33,7 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
     const name = peek(form, 'name') ?? 'listen'
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
       return wrong('name', 'must be 1 to 64 letters, digits, dots, hyphens or underscores')
-    if (maskCardNumbers(name) !== name) return wrong('name', 'must hold no card number')
+    if (holdsCardData(name)) return wrong('name', 'must hold no card number')
     const after = peek(form, 'after') ?? '0'
     if (!/^\d{1,15}$/.test(after)) return wrong('after', 'must be a position, 0 for the first time')
     const wait = peek(form, 'wait') ?? '0'

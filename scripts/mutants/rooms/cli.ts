@@ -3,6 +3,10 @@
 import type { Mutant } from '../plant.ts'
 
 export const cliMutants: readonly Mutant[] = [
+  { name: 'an argument that nothing takes is repeated', file: 'src/cli/program.ts', tests: ['commandLine'],
+    find: ".replace(/( but got \\d+): [\\s\\S]*$/, '$1')", instead: '' },
+  { name: 'the value of an option that is none is repeated', file: 'src/cli/program.ts', tests: ['commandLine'],
+    find: ".replace(/^(unknown option '[^=']*)=[\\s\\S]*'$/, \"$1'\")", instead: '' },
   { name: 'backup: it goes to the keys through a link', file: 'src/cli/backup.ts', tests: ['commandDatabases'],
     find: 'existsSync(path) ? realpathSync(path) :', instead: 'existsSync(path) ? path :' },
   { name: 'backup: it goes to the keys', file: 'src/cli/backup.ts', tests: ['commandDatabases'],

@@ -3,6 +3,10 @@
 import type { Mutant } from '../plant.ts'
 
 export const contractMutants: readonly Mutant[] = [
+  { name: 'card numbers: a mark of HTML that was escaped hides one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: ".replace(/&lt;[^<>&]{1,200}&gt;/gi, ' ')", instead: '' },
+  { name: 'card numbers: a mark that was escaped hides a cut one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: '/&lt;[^<>&]{1,200}(?:&gt;|(?:&g?t?)?$)|&(?:', instead: '/&(?:' },
   { name: 'brands: what was heard of before is forgotten', file: 'src/contract/brands.ts', tests: ['cardBrands'],
     find: 'heard.set(JSON.stringify(brands.rows), brands)', instead: "heard.set('own', brands)" },
   { name: 'brands: of a number the brand that it is most like alone counts', file: 'src/contract/brands.ts', tests: ['cardBrands'],

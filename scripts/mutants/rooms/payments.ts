@@ -311,7 +311,7 @@ export const paymentsMutants: readonly Mutant[] = [
   { name: 'continuations: what another has taken is taken again', file: 'src/payments/redirects/store.ts', tests: ['lateMoney'],
     find: " and details->>'taker' = $3", instead: ' and $3 is not null' },
   { name: 'risk lists: a card number is kept in clear as something else', file: 'src/payments/risk/lists/lists.ts', tests: ['risk'],
-    find: "if (kind !== 'card' && maskCardNumbers(plain, knownBrands) !== plain) return undefined", instead: '' },
+    find: "if (kind !== 'card' && holdsCardData(plain, knownBrands)) return undefined", instead: '' },
   { name: 'risk lists: all networks are blocked by a slip of the hand', file: 'src/payments/risk/lists/lists.ts', tests: ['risk'],
     find: 'Number(bits) >= (family === 4 ? 8 : 16)', instead: 'Number(bits) >= 0' },
   { name: 'risk lists: an entry counts for ever', file: 'src/payments/risk/lists/store.ts', tests: ['risk'],

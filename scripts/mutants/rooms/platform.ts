@@ -3,6 +3,12 @@
 import type { Mutant } from '../plant.ts'
 
 export const platformMutants: readonly Mutant[] = [
+  { name: 'settings: the name of an acquirer in a map is a card number', file: 'src/platform/schema.ts', tests: ['settings'],
+    find: 'yield [name, path]', instead: "yield ['', path]" },
+  { name: 'settings: what stands below an acquirer that is called number is not looked at', file: 'src/platform/schema.ts', tests: ['settings'],
+    find: 'if (isMap || !free.has(name))', instead: 'if (!free.has(name))' },
+  { name: 'settings: texts in lists are not looked at', file: 'src/platform/schema.ts', tests: ['settings'],
+    find: 'yield* textsIn(item, free, [...path, at])', instead: 'yield* textsIn(Number(item), free, [...path, at])' },
   { name: 'http: a caller is made a dear key', file: 'src/platform/tls.ts', tests: ['liveMode'],
     find: 'ecdhCurve: ecdhCurve.replace(curves, servedCurves)', instead: 'ecdhCurve' },
   { name: 'backup: one that fails keeps its room', file: 'src/platform/database/backup/take.ts', tests: ['backup'],

@@ -2,7 +2,7 @@
 
 import { hundredths } from '../../contract/amounts.ts'
 import { knownBrands } from '../../contract/brands.ts'
-import { maskCardNumbers } from '../../contract/cardNumbers.ts'
+import { holdsCardData } from '../../contract/cardNumbers.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
 import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
 import type { FileLine } from '../import.ts'
@@ -68,7 +68,7 @@ function readLine(text: string, names: readonly string[]): { subject: string; li
   const value = (name: string) => given.get(name)!
   const wrong = Object.entries(columns).find(([name, [form]]) => !form.test(value(name)))
   if (wrong) return { malformed: `${wrong[0]} ${wrong[1][1]}` }
-  const numbered = texts.find(name => maskCardNumbers(value(name), knownBrands) !== value(name))
+  const numbered = texts.find(name => holdsCardData(value(name), knownBrands))
   if (numbered) return { malformed: `${numbered} must not hold a card number` }
   if ((value('acquirer') === '') !== (value('reference').length === 32))
     return { malformed: `reference ${columns.reference![1]}` }

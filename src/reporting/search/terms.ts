@@ -2,7 +2,7 @@
 
 import { hundredths } from '../../contract/amounts.ts'
 import { knownBrands, otherBrands, standardBrands } from '../../contract/brands.ts'
-import { beginningOf, shortenCards } from '../../contract/cardNumbers.ts'
+import { beginningOf, holdsCardData, shortenCards } from '../../contract/cardNumbers.ts'
 import { currencies } from '../../contract/currencies.ts'
 import { dayBegin } from '../../contract/formats.ts'
 
@@ -84,7 +84,7 @@ const namesOf = (text: string): SearchTerms[] => [{ merchantTransactionId: text 
  * Nobody may keep these terms or put them into an address. None where nothing passes for either. */
 export function namedExactly(text: string): SearchTerms[] {
   const exact = beginningOf(text.trim(), textMost)
-  if (shortenCards(exact, knownBrands) === exact) return []
+  if (!holdsCardData(exact, knownBrands)) return []
   const numbers = /^\d{8,20}$/.test(exact) ? [{ reference: exact }, { slipNumber: exact }] : []
   return [{ merchantTransactionId: exact }, { invoice: exact }, ...numbers]
 }

@@ -3,7 +3,7 @@
 
 import { isIP } from 'node:net'
 import { knownBrands } from '../../../contract/brands.ts'
-import { maskCardNumbers, shortNumber } from '../../../contract/cardNumbers.ts'
+import { holdsCardData, shortNumber } from '../../../contract/cardNumbers.ts'
 import { hasLuhnDigit } from '../../../contract/luhn.ts'
 import { type Keys, keyedHashes } from '../../../vault/keys.ts'
 import type { ScreenedPayment } from '../facts.ts'
@@ -30,7 +30,7 @@ export function listedValue(keys: Keys, kind: ListedKind, text: string): ListedV
   const plain = text.trim().toLowerCase()
   if (plain === '' || plain.length > 255 || /[\p{Cc}\p{Cf}]/u.test(plain)) return undefined
   // A card number is kept as that of a card, or not at all.
-  if (kind !== 'card' && maskCardNumbers(plain, knownBrands) !== plain) return undefined
+  if (kind !== 'card' && holdsCardData(plain, knownBrands)) return undefined
   const as = (value: string, more: Partial<ListedValue> = {}) => ({
     value,
     shown: value,
