@@ -16,8 +16,6 @@ import {
   knownOfOneMost,
   networkConnectionsMost,
   networkUnfinishedMost,
-  openingsMost,
-  pipelinedMost,
   unfinishedBytesMost,
   unfinishedMost,
   untakenBytesMost,
@@ -26,6 +24,14 @@ import {
 import { healthRoutes } from '../src/http/health.ts'
 import { listen, listenersMost } from '../src/http/listening.ts'
 import type { HttpParts } from '../src/http/parts.ts'
+import {
+  crowdedOpeningsMost,
+  merchantsMost,
+  openingsMost,
+  pipelinedMost,
+  strangersOpeningsMost,
+  tlsCost,
+} from '../src/http/rates.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
@@ -139,41 +145,101 @@ describe('small pieces of bodies in one second', () => {
 })
 
 describe('newcomers', () => {
+  /** How many of so many are let in, one after the other. */
+  const admitted = (
+    { connections }: ReturnType<typeof makeWatch>,
+    address: (at: number) => string,
+    count = 3 * openingsMost,
+    isTls = false,
+  ) => Array.from({ length: count }, (_, at) => connections.admits(address(at), isTls)).filter(Boolean).length
+
   it('of one network are so many in a second; others come in, and all do in the next', () => {
     const { clock, tick } = standingClock()
-    const { connections } = makeWatch(address => address === '10.0.0.1', clock)
-    const admitted = (address: (at: number) => string, count = 3 * openingsMost) =>
-      Array.from({ length: count }, (_, at) => connections.admits(address(at))).filter(Boolean).length
+    const watch = makeWatch(address => address === '10.0.0.1', clock)
+    const each = (...rows: readonly [address: (at: number) => string, most: number][]) => {
+      for (const [address, most] of rows) assert.equal(admitted(watch, address), most, address(0))
+    }
+    each([() => '192.0.2.7', strangersOpeningsMost], [at => (at % 2 ? '::ffff:192.0.2.7' : '192.0.2.7'), 0])
+    each([() => '192.0.2.8', crowdedOpeningsMost], [() => '10.0.0.1', 3 * openingsMost])
+    tick(11)
+    each([at => `2001:db8:0:100::${at.toString(16)}`, strangersOpeningsMost])
+    tick(12)
+    each([at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`, 2 * crowdedOpeningsMost])
+    tick(23)
+    each([() => '192.0.2.7', strangersOpeningsMost])
+    watch.connections.stop()
+  })
+
+  it('of all strangers together are so many in a second; beyond it each of their networks opens a few, but for those of merchants’ servers', () => {
+    const { clock, tick } = standingClock()
+    const watch = makeWatch(address => address === '10.0.0.1', clock)
+    const server = watch.socketFrom('192.0.2.99')
+    watch.begins(watch.ask(server), true)
+    server.destroy()
+    const strangers = (networks: number) => (at: number) => `192.0.2.${at % networks}`
+    const each = (...rows: readonly [address: (at: number) => string, most: number][]) => {
+      for (const [address, most] of rows) assert.equal(admitted(watch, address, 6400), most, address(0))
+    }
+    const [shop, newShop, proxy] = [() => '192.0.2.99', () => '198.51.100.1', () => '10.0.0.1']
+    each(
+      [strangers(16), strangersOpeningsMost],
+      [newShop, crowdedOpeningsMost],
+      [strangers(16), 0],
+      [shop, openingsMost],
+      [proxy, 6400],
+    )
+    tick(9)
+    each([strangers(64), 64 * crowdedOpeningsMost], [shop, openingsMost])
+    tick(20)
+    each([newShop, strangersOpeningsMost])
+    tick(3600)
+    each([strangers(16), strangersOpeningsMost], [shop, crowdedOpeningsMost])
+    watch.connections.stop()
+  })
+
+  it('are known for merchants’ servers, so many of them, whoever asked last', () => {
+    const { clock } = standingClock()
+    const watch = makeWatch(() => false, clock)
+    const asks = (address: string) => {
+      const socket = watch.socketFrom(address)
+      watch.begins(watch.ask(socket), true)
+      socket.destroy()
+    }
+    for (const shop of ['198.51.100.1', '198.51.100.2', '198.51.100.1']) asks(shop)
+    for (let at = 2; at <= merchantsMost; at++) asks(`10.1.${at >> 8}.${at & 255}`)
     assert.equal(
-      admitted(() => '192.0.2.7'),
+      admitted(watch, at => `192.0.2.${at % 16}`),
+      strangersOpeningsMost,
+    )
+    assert.equal(
+      admitted(watch, () => '198.51.100.1'),
       openingsMost,
     )
     assert.equal(
-      admitted(at => (at % 2 ? '::ffff:192.0.2.7' : '192.0.2.7')),
-      0,
+      admitted(watch, () => '198.51.100.2'),
+      crowdedOpeningsMost,
     )
+    watch.connections.stop()
+  })
+
+  it('with whom TLS is to be spoken count more, but for those of merchants’ servers', () => {
+    const { clock, tick } = standingClock()
+    const watch = makeWatch(() => false, clock)
+    watch.begins(watch.ask(watch.socketFrom('192.0.2.99')), true)
+    const admittedTls = (address: (at: number) => string) => admitted(watch, address, 6400, true)
+    const stranger = (at: number) => `192.0.2.${at % 64}`
     assert.equal(
-      admitted(() => '192.0.2.8'),
+      admittedTls(() => '198.51.100.1'),
+      strangersOpeningsMost / tlsCost,
+    )
+    assert.equal(admittedTls(stranger), (64 * crowdedOpeningsMost) / tlsCost)
+    assert.equal(
+      admittedTls(() => '192.0.2.99'),
       openingsMost,
-    )
-    assert.equal(
-      admitted(at => `2001:db8:0:100::${at.toString(16)}`),
-      openingsMost,
-    )
-    assert.equal(
-      admitted(at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`),
-      2 * openingsMost,
-    )
-    assert.equal(
-      admitted(() => '10.0.0.1'),
-      3 * openingsMost,
     )
     tick(1)
-    assert.equal(
-      admitted(() => '192.0.2.7'),
-      openingsMost,
-    )
-    connections.stop()
+    assert.equal(admittedTls(stranger), (64 * crowdedOpeningsMost) / tlsCost)
+    watch.connections.stop()
   })
 
   it('that are gone before anybody looks have no address, and are counted for nobody: neither served nor taken for a proxy', () => {
@@ -257,9 +323,10 @@ describe('newcomers', () => {
     begins(ask(server), true)
     for (let net = 2; net <= 3; net++) assert.equal(taken(`192.0.2.${net}`, 3), pipelinedMost)
     taken('192.0.2.4', 3)
-    for (const net of [5, 6, 99]) assert.equal(taken(`192.0.2.${net}`, 3), 0, `${net}`)
+    for (const net of [5, 6]) assert.equal(taken(`192.0.2.${net}`, 3), 0, `${net}`)
     for (let at = 0; at < 30; at++) begin(server)
     assert.equal(server.closed, false)
+    assert.equal(taken('192.0.2.99', 3), pipelinedMost - 30, 'on others of its network either')
     connections.stop()
   })
 

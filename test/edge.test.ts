@@ -218,6 +218,7 @@ describe('what one connection can cost', () => {
   })
 
   it('whoever opens too many connections closes the oldest idle one of its own', { timeout: 120_000 }, async () => {
+    await gateway.pay() // a stranger opens fewer
     const many: Socket[] = []
     const closed: number[] = []
     for (let at = 0; at < networkConnectionsMost; at++) {

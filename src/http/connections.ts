@@ -4,10 +4,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { addTo } from '../platform/counts.ts'
-import { networkShare, networksAround } from '../platform/network.ts'
-import { endParsing, lackOf, stopBehind, stopParsing } from '../platform/parsing.ts'
-import { circleNames, countNetworks, crowdOf, networkName } from './networks.ts'
+import { networksAround } from '../platform/network.ts'
+import { endParsing, stopBehind, stopParsing } from '../platform/parsing.ts'
+import { countNetworks, crowdOf, networkName } from './networks.ts'
+import { countArrivals, type NetworkNames } from './rates.ts'
 import { arrivalSeconds, type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
@@ -17,17 +17,6 @@ export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
-/** Connections that one network opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
-export const openingsMost = 2048
-/**
- * Requests that one network sends in a second behind others of their connections that have no answer yet, and all strangers together: they are parsed before any turn.
- * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
- * behind that request is looked at: what is parsed in vain keeps those waiting who come next.
- */
-export const pipelinedMost = 2048
-export const pipelinedOfAllMost = 8192
-/** So long after they were too many. */
-const crowdedSeconds = 10
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -38,8 +27,6 @@ export const knownMost = 16
 export const knownOfOneMost = 4
 /** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
-/** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
-const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 /** Requests of one connection one after the other: the last answer closes it. Node’s own limit closes nothing, and answers what goes beyond it without a word to us. */
 export const requestsMost = 10_000
 /** Headers of a request. Of more the parser takes one, by which they are seen. */
@@ -59,7 +46,7 @@ const standard: Patience = { answerSeconds: 60, idleSeconds: 70, handshakeSecond
 
 export type Connections = {
   /** False = its network opens too many: the connection is to be closed before anything is made ready for it. */
-  admits(address: string): boolean
+  admits(address: string, isTls: boolean): boolean
   opened(socket: Socket): void
   /** A raw socket on which TLS is to be spoken: it has so long for the handshake. */
   begun(socket: Socket): void
@@ -129,22 +116,13 @@ export function watchConnections(
   const connections = new Map<Socket, OpenConnection>()
   const networks = countNetworks<OpenConnection>()
   const room = makeRoom(clock, networks)
-  /** What small pieces lack together, by network, in this second. */
-  const smallPieces = new Map<string, number>()
-  /** Connections that were opened in this second, by network. */
-  const openings = new Map<string, number>()
-  /** Requests of this second that came behind others, by network. */
-  const pipelined = new Map<string, number>()
-  let crowdedUntil = Number.NEGATIVE_INFINITY
+  const rates = countArrivals(clock)
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
   const known = new Map<IncomingMessage, { readonly name: string; readonly isSpared: boolean }>()
 
   const second = clock.every(1000, () => {
-    smallPieces.clear()
-    openings.clear()
-    pipelined.clear()
     const now = clock.elapsed()
     for (const one of connections.values()) {
       // A handshake may take longer, and has an end of its own.
@@ -164,23 +142,8 @@ export function watchConnections(
   })
 
   /** All callers of a proxy come from its network: what they have together says nothing of one of them. */
-  const aroundOf = (address: string): readonly string[] =>
+  const aroundOf = (address: string): NetworkNames =>
     isShared(address) ? [''] : address === '' ? ['nowhere'] : networksAround(address)
-
-  /** So many more of each network around a caller, in this second. False = too many; those of proxies are not counted. */
-  function isWithin(most: number, counts: Map<string, number>, around: readonly string[], more = 1): boolean {
-    let isOver = false
-    for (const network of around) if (network !== '' && addTo(counts, network, more) > most * networkShare(network)) isOver = true
-    return !isOver
-  }
-
-  function mayPipeline(one: OpenConnection, { rawHeaders }: IncomingMessage): boolean {
-    if (isOfProxy(one)) return true
-    const cost = Math.max(1, Math.ceil(rawHeaders.length / 32))
-    const isCrowded = !one.isMerchants && addTo(pipelined, '', cost) > pipelinedOfAllMost
-    if (isCrowded) crowdedUntil = clock.elapsed() + crowdedSeconds * 1000
-    return isWithin(isCrowded ? 0 : pipelinedMost, pipelined, circleNames(one.network), cost)
-  }
 
   /** Undefined when it is closed: there is no place for it, or whoever is gone before we look has no address, and would be counted for nobody. */
   function opened(socket: Socket): OpenConnection | undefined {
@@ -212,7 +175,6 @@ export function watchConnections(
       unfinished: new Map(),
       serving: 0,
       isKept: false,
-      isMerchants: false,
       isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),
@@ -388,7 +350,7 @@ export function watchConnections(
   }
 
   return {
-    admits: address => isWithin(openingsMost, openings, aroundOf(address)),
+    admits: (address, isTls) => rates.admits(aroundOf(address), isTls),
     opened,
     begun(socket) {
       const one = opened(socket)
@@ -413,7 +375,7 @@ export function watchConnections(
       const one = connections.get(socket) ?? (socket.destroyed ? undefined : opened(socket))
       if (!one || one.endsBefore !== undefined) return false
       const isBehind = one.unfinished.size > 0
-      if (isBehind && !mayPipeline(one, incoming)) return tooMuch(one)
+      if (isBehind && !rates.admitsBehind(one.network.names, incoming.rawHeaders.length / 2)) return tooMuch(one)
       if (++one.requests > requestsMost) {
         closeSoon(socket)
         return false
@@ -425,7 +387,7 @@ export function watchConnections(
       if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
       networks.add(one.caller, 'unfinished', 1)
-      if (clock.elapsed() < crowdedUntil && one.requests === 1 && !isOfProxy(one)) {
+      if (one.requests === 1 && rates.isCrowd(one.network.names)) {
         outgoing.shouldKeepAlive = false
         stopBehind(socket)
       }
@@ -449,15 +411,7 @@ export function watchConnections(
     takes(socket, bytes, caller) {
       const one = connections.get(socket)
       if (!one) return false
-      const lacks = lackOf(bytes)
-      if (lacks === 0) return true
-      const isProxied = isOfProxy(one)
-      // Then who has few of them is not the one that is closed.
-      const isCrowded = isProxied && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
-      const ofOne = isCrowded ? smallPiecesMost.crowded : smallPiecesMost.network
-      const around = isProxied ? aroundOf(caller) : circleNames(one.network)
-      const speaksForAll = around[0] === ''
-      return (speaksForAll ? !isCrowded : isWithin(ofOne, smallPieces, around, lacks)) || tooMuch(one)
+      return rates.admitsPiece(one.network.names, () => aroundOf(caller), bytes) || tooMuch(one)
     },
     keeps,
     knows(incoming, name) {
@@ -501,7 +455,7 @@ export function watchConnections(
     isServers(incoming) {
       const { one, asked } = held(incoming)
       if (!one) return
-      one.isMerchants = true
+      rates.knowsMerchant(one.network.names)
       serves(one, asked, true)
     },
     isOwed(socket) {
@@ -523,6 +477,7 @@ export function watchConnections(
     stop() {
       timer.cancel()
       second.cancel()
+      rates.stop()
     },
   }
 }

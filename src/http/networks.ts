@@ -14,7 +14,9 @@ const callersOfProxies = 16
 type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
 
 export type CallerNetwork<One> = {
-  /** Itself, and those around it: many are given a /56 or a /48 of IPv6. */
+  /** The names of its circles. */
+  readonly names: readonly string[]
+  /** Itself, and those around it, the narrowest first: many are given a /56 or a /48 of IPv6. */
   readonly circles: readonly Circle[]
   /** Its connections to which no answer is owed, who has waited for longest first. */
   readonly waiting: Set<One>
@@ -23,10 +25,7 @@ export type CallerNetwork<One> = {
   readonly asking: Set<One>
 }
 
-export const networkName = <One>({ circles }: CallerNetwork<One>): string => circles[0]!.name
-
-/** The narrowest first. */
-export const circleNames = <One>({ circles }: CallerNetwork<One>): readonly string[] => circles.map(({ name }) => name)
+export const networkName = <One>({ names }: CallerNetwork<One>): string => names[0]!
 
 /** As much as one address has: of a wide network what it has together, by how many addresses it counts for. */
 export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount): number {
@@ -73,7 +72,7 @@ export function countNetworks<One>(): Networks<One> {
     join(names) {
       const [name] = names as readonly [string]
       const network = networks.get(name) ?? {
-        ...{ circles: names.map(circleOf), waiting: new Set<One>(), owed: new Set<One>(), asking: new Set<One>() },
+        ...{ names, circles: names.map(circleOf), waiting: new Set<One>(), owed: new Set<One>(), asking: new Set<One>() },
       }
       networks.set(name, network)
       for (const circle of network.circles) circle.users++

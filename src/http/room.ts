@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { type CallerNetwork, crowdOf, type Networks, networkName, spareCrowd } from './networks.ts'
+import { isProxys } from './rates.ts'
 
 export type OpenConnection = {
   socket: Socket
@@ -23,8 +24,6 @@ export type OpenConnection = {
   serving: number
   /** Its last answer was a merchant's server's, who has asked nothing since, and may any moment. */
   isKept: boolean
-  /** A token was found on it: it is a merchant's server's. */
-  isMerchants: boolean
   /** It was opened just now, and nothing was asked on it. */
   isFresh: boolean
   requests: number
@@ -66,7 +65,7 @@ function isPressed({ unfinished }: OpenConnection): boolean {
 }
 
 /** A trusted proxy's: many callers ask on it. */
-export const isOfProxy = ({ network }: OpenConnection): boolean => networkName(network) === ''
+export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(network.names)
 
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1

@@ -353,7 +353,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   return {
     async listen(port, host) {
-      entrance = await listen(server, port, host, connections.admits)
+      entrance = await listen(server, port, host, address => connections.admits(address, options.tls !== undefined))
       return entrance.port
     },
     async close() {

@@ -1,0 +1,111 @@
+// What the callers of each network send in a second, and all strangers together, before anything has its turn: connections, requests behind others, and small pieces of
+// bodies. What comes through trusted proxies is of many callers, and is not counted by its connections.
+
+import type { Clock } from '../platform/clock.ts'
+import { addTo } from '../platform/counts.ts'
+import { networkShare } from '../platform/network.ts'
+import { lackOf } from '../platform/parsing.ts'
+
+/** Connections that the network of a merchant's server opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
+export const openingsMost = 2048
+/** The same of all strangers together; beyond it each of their networks opens a few, for a while. Who comes next waits behind all that were let in. */
+export const strangersOpeningsMost = 1024
+export const crowdedOpeningsMost = 32
+/** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
+export const tlsCost = 4
+/**
+ * Requests that one network sends in a second behind others of their connections that have no answer yet, and all strangers together: they are parsed before any turn.
+ * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
+ * behind that request is looked at: what is parsed in vain keeps those waiting who come next.
+ */
+export const pipelinedMost = 2048
+export const pipelinedOfAllMost = 8192
+/** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
+const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
+/** So long after strangers sent too much they still have less. */
+const crowdedSeconds = 10
+/** A network with a merchant's server is known as such for an hour after its last request, and not more of them. */
+const merchantsSeconds = 3600
+export const merchantsMost = 8192
+
+/** The names of the networks around a caller, the narrowest first; `['']` of a trusted proxy. */
+export type NetworkNames = readonly string[]
+export const isProxys = ([narrowest]: NetworkNames): boolean => narrowest === ''
+
+export type ArrivalRates = {
+  /** May one more connection come from there? */
+  admits(around: NetworkNames, isTls: boolean): boolean
+  /** One more request that comes behind others of its connection, with so many headers. */
+  admitsBehind(around: NetworkNames, headers: number): boolean
+  /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself. */
+  admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
+  /** Is it one of strangers who send too many requests behind others just now? */
+  isCrowd(around: NetworkNames): boolean
+  /** A token was found there. */
+  knowsMerchant(around: NetworkNames): void
+  stop(): void
+}
+
+export function countArrivals(clock: Clock): ArrivalRates {
+  const openings = new Map<string, number>()
+  const behind = new Map<string, number>()
+  const smallPieces = new Map<string, number>()
+  /** When a merchant's server asked last from a network. */
+  const merchants = new Map<string, number>()
+  let rushUntil = Number.NEGATIVE_INFINITY
+  let crowdedUntil = Number.NEGATIVE_INFINITY
+  const soon = () => clock.elapsed() + crowdedSeconds * 1000
+  const second = clock.every(1000, () => {
+    for (const counts of [openings, behind, smallPieces]) counts.clear()
+  })
+
+  /** So many more of each network around a caller. False = too many. */
+  function isWithin(most: number, counts: Map<string, number>, around: NetworkNames, more = 1): boolean {
+    let isOver = false
+    for (const network of around) if (network !== '' && addTo(counts, network, more) > most * networkShare(network)) isOver = true
+    return !isOver
+  }
+
+  /** Neither a trusted proxy nor the network of a merchant's server that we know. */
+  function isStranger(around: NetworkNames): boolean {
+    const asked = merchants.get(around[0]!)
+    return !isProxys(around) && (asked === undefined || clock.elapsed() - asked >= merchantsSeconds * 1000)
+  }
+
+  return {
+    admits(around, isTls) {
+      if (!isStranger(around)) return isWithin(openingsMost, openings, around)
+      const cost = isTls ? tlsCost : 1
+      if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
+      const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : strangersOpeningsMost
+      if (!isWithin(most, openings, around, cost)) return false
+      addTo(openings, '', cost)
+      return true
+    },
+    admitsBehind(around, headers) {
+      if (isProxys(around)) return true
+      const cost = Math.max(1, Math.ceil(headers / 16))
+      const isTooMuch = isStranger(around) && addTo(behind, '', cost) > pipelinedOfAllMost
+      if (isTooMuch) crowdedUntil = soon()
+      return isWithin(isTooMuch ? 0 : pipelinedMost, behind, around, cost)
+    },
+    admitsPiece(around, caller, bytes) {
+      const lacks = lackOf(bytes)
+      if (lacks === 0) return true
+      // Then who has few of them is not the one that is closed.
+      const isTooMuch = isProxys(around) && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
+      const whose = isProxys(around) ? caller() : around
+      // A proxy that speaks of nobody speaks for all.
+      if (isProxys(whose)) return !isTooMuch
+      return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
+    },
+    isCrowd: around => isStranger(around) && clock.elapsed() < crowdedUntil,
+    knowsMerchant(around) {
+      if (isProxys(around)) return
+      merchants.delete(around[0]!)
+      merchants.set(around[0]!, clock.elapsed())
+      if (merchants.size > merchantsMost) merchants.delete(merchants.keys().next().value!)
+    },
+    stop: () => second.cancel(),
+  }
+}
