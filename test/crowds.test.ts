@@ -529,7 +529,7 @@ describe('connections', () => {
   it('on which a merchant’s server was answered just now are no crowd: it asks again', () => {
     const { clock, tick } = standingClock()
     const { connections, socketFrom, ask, begins } = makeWatch(undefined, clock)
-    const shop = Array.from({ length: 200 }, () => {
+    const shop = Array.from({ length: 400 }, () => {
       const outgoing = someAnswer()
       const socket = socketFrom('192.0.2.8')
       const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
@@ -538,7 +538,7 @@ describe('connections', () => {
       outgoing.emit('close')
       return socket
     })
-    const crowd = Array.from({ length: connectionsMost - 200 }, (_, at) => {
+    const crowd = Array.from({ length: connectionsMost - 400 }, (_, at) => {
       const socket = socketFrom(`198.51.100.${at % 39}`)
       begins(ask(socket), false)
       return socket
@@ -550,6 +550,35 @@ describe('connections', () => {
     }
     assert.deepEqual([come(9), closed(shop), closed(crowd)], [false, 0, 1])
     assert.deepEqual([come(11), closed(shop), closed(crowd)], [false, 1, 1])
+    connections.stop()
+  })
+
+  it('of a merchant’s server make no room for strangers, as long as it has few, whatever was answered on them', () => {
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, ask, begins, rawFrom } = makeWatch(undefined, clock)
+    const shop = (address: string, count: number) =>
+      Array.from({ length: count }, () => {
+        const outgoing = someAnswer()
+        const socket = socketFrom(address)
+        const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+        connections.asked(asked, outgoing, address)
+        begins(asked, true)
+        outgoing.emit('close')
+        return socket
+      })
+    const [small, large] = [shop('192.0.2.8', 100), shop('192.0.2.10', 300)]
+    const piped = socketFrom('192.0.2.8')
+    // The second is answered before the first: nothing more is owed there by what a merchant's server waits for.
+    const asked = [ask(piped), ask(piped)]
+    for (const one of asked) begins(one, true)
+    connections.answers(asked[1]!, 100)
+    tick(60)
+    const crowd = Array.from({ length: connectionsMost - 401 }, (_, at) => rawFrom(`198.51.100.${at % 64}`))
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const more = Array.from({ length: 600 }, (_, at) => rawFrom(`198.51.100.${at % 64}`))
+    assert.deepEqual([closed(small), piped.closed], [0, false])
+    assert.ok(closed(large) > 0 && closed(large) < 300 - 126, `${closed(large)}`)
+    assert.equal(closed(large) + closed(crowd) + closed(more), 600)
     connections.stop()
   })
 

@@ -7,13 +7,15 @@ import { type AddressInfo, createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { examine } from '../src/payments/ledger/doctor.ts'
-import { paymentLane } from '../src/payments/store/payments.ts'
+import type { Payment } from '../src/payments/payment.ts'
+import { answerLane, type NewAnswer } from '../src/payments/store/answers.ts'
+import { type NewPayment, paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect, sizes } from '../src/platform/database/connect.ts'
 import { isCrowd, NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
 import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
-import { groupCommit } from '../src/platform/database/groupCommit.ts'
+import { batchBytesMost, batchMax, groupCommit } from '../src/platform/database/groupCommit.ts'
 import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
 import { makeDatabase, testPool } from './support/database.ts'
@@ -64,6 +66,35 @@ describe('a batch of a group commit', () => {
     assert.deepEqual(batches, [['a', 'b'], ['a', 'b'], ['a']])
   })
 
+  it('holds rows of all owners in turn, and no more bytes than it may but where one row is longer', async () => {
+    const batches: string[][] = []
+    const lane = groupCommit<{ owner: string; at: number; bytes: number }, boolean>({
+      clock: systemClock,
+      key: ({ owner, at }) => `${owner}${at}`,
+      owner: ({ owner }) => owner,
+      bytes: ({ bytes }) => bytes,
+      patienceSeconds: 10,
+      async write(rows) {
+        batches.push(rows.map(({ owner, at }) => `${owner}${at}`))
+        return rows.map(() => true)
+      },
+    })
+    const rows = (owner: string, count: number, bytes: number) =>
+      Array.from({ length: count }, (_, at) => lane({ owner, at, bytes }))
+    await Promise.all([...rows('large', 3, 2 * batchBytesMost), ...rows('long', 3, batchBytesMost / 2), ...rows('small', 3, 10)])
+    assert.deepEqual(batches, [['large0'], ['long0', 'small0', 'small1', 'small2'], ['large1'], ['long1', 'long2'], ['large2']])
+    batches.length = 0
+    await Promise.all([...rows('a', 300, 0), ...rows('b', 2, 0)])
+    assert.deepEqual(
+      batches.map(batch => [batch.length, batch.filter(key => key.startsWith('b')).length]),
+      [
+        [batchMax, 2],
+        [batchMax, 0],
+        [46, 0],
+      ],
+    )
+  })
+
   it('is tried again whole while the database is away, and given up when its rows have waited too long', async () => {
     const sizes: number[] = []
     let away = true
@@ -82,6 +113,60 @@ describe('a batch of a group commit', () => {
     assert.ok(sizes.length > 1 && sizes.every(size => size === 3), String(sizes))
     away = false
     assert.deepEqual(await Promise.all([4, 5].map(lane)), [true, true])
+  })
+})
+
+describe('a merchant with many long payments', () => {
+  const merchants = ['a', 'b'].map(one => one.repeat(32))
+  /** The merchants of each statement that the lane sends. */
+  const statements = (column: number, width: number) => {
+    const seen: string[][] = []
+    const pool = {
+      async query({ values }: { values: string[] }) {
+        const rows = Array.from({ length: Math.floor(values.length / width) }, (_, at) =>
+          values.slice(at * width, (at + 1) * width),
+        )
+        seen.push(rows.flatMap(row => (row[0] === null ? [] : [row[0]!])))
+        return { rows: rows.map(row => ({ id: row[column], payment_id: row[column] })), rowCount: 1 }
+      },
+    } as unknown as pg.Pool
+    return { seen, pool }
+  }
+  const paymentOf = (merchantId: string, at: number) =>
+    ({
+      merchantId,
+      id: `${at}`,
+      channelId: merchantId,
+      type: 'DB',
+      receivedAt: 0,
+      recordedAt: 0,
+      record: { memo: 'x'.repeat(200_000) },
+    }) as unknown as Payment
+  const each = <Row>(lane: (row: Row) => Promise<unknown>, row: (payment: Payment) => Row) =>
+    Promise.all(
+      merchants.flatMap((merchantId, of) =>
+        Array.from({ length: of === 0 ? 40 : 1 }, (_, at) => lane(row(paymentOf(merchantId, at)))),
+      ),
+    )
+
+  it('keeps no other’s waiting: it is in the first statement, which holds few of them', async () => {
+    const payments = statements(1, 20)
+    await each(paymentLane(payments.pool, systemClock), payment => ({ payment }) as NewPayment)
+    const answers = statements(1, 23)
+    const body = JSON.stringify({ memo: 'x'.repeat(200_000) })
+    const answer = { result: 'succeeded', approved: true, kept: {}, body, answeredAt: 0 }
+    await each(
+      answerLane(answers.pool, systemClock),
+      payment => ({ payment, answer, transfers: [], recordedAt: 0 }) as unknown as NewAnswer,
+    )
+    for (const { seen } of [payments, answers]) {
+      assert.ok(seen[0]!.includes(merchants[1]!), String(seen[0]))
+      assert.ok(
+        seen.every(rows => rows.length <= 6),
+        String(seen.map(rows => rows.length)),
+      )
+      assert.equal(seen.flat().length, 41)
+    }
   })
 })
 

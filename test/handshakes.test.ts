@@ -14,7 +14,7 @@ import { serveMetrics } from '../src/platform/scrape.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
-import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-handshakes-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -45,10 +45,10 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
   after(() => gateway.stop())
 
   /** The first line of what is answered. */
-  const ask = (): Promise<string> =>
+  const ask = (path = '/health', header = 'Accept: */*'): Promise<string> =>
     new Promise(resolve => {
       const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () =>
-        socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\nConnection: close\r\n\r\n`),
       )
       socket.once('data', data => resolve(data.toString('latin1').split('\r\n')[0]!))
       socket.once('error', error => resolve(error.message))
@@ -64,6 +64,9 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
   })
 
   it('silent sockets of one address take no more than its share, and newcomers come in', { timeout: 120_000 }, async () => {
+    // A stranger begins fewer in a second.
+    const read = `/v1/payments/${'0'.repeat(32)}?entityId=${sandbox.entityId}`
+    assert.match(await ask(read, `Authorization: Bearer ${sandbox.accessToken}`), /^HTTP\/1\.1 4/)
     for (let at = 0; at < networkConnectionsMost; at += 128) await Promise.all(Array.from({ length: 128 }, () => silent(port)))
     assert.equal(await ask(), 'HTTP/1.1 200 OK')
     await eventually(async () => sockets.filter(({ closed }) => closed).length > 0, 'the oldest silent one is closed')

@@ -115,8 +115,8 @@ export function watchConnections(
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
   const networks = countNetworks<OpenConnection>()
-  const room = makeRoom(clock, networks)
   const rates = countArrivals(clock)
+  const room = makeRoom(clock, networks, rates.isStranger)
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */

@@ -12,7 +12,7 @@ export const openingsMost = 2048
 export const strangersOpeningsMost = 1024
 export const crowdedOpeningsMost = 32
 /** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
-export const tlsCost = 4
+export const tlsCost = 2
 /**
  * Requests that one network sends in a second behind others of their connections that have no answer yet, and all strangers together: they are parsed before any turn.
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
@@ -41,6 +41,8 @@ export type ArrivalRates = {
   admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
   /** Is it one of strangers who send too many requests behind others just now? */
   isCrowd(around: NetworkNames): boolean
+  /** Neither a trusted proxy nor the network of a merchant's server that we know. */
+  isStranger(around: NetworkNames): boolean
   /** A token was found there. */
   knowsMerchant(around: NetworkNames): void
   stop(): void
@@ -66,7 +68,6 @@ export function countArrivals(clock: Clock): ArrivalRates {
     return !isOver
   }
 
-  /** Neither a trusted proxy nor the network of a merchant's server that we know. */
   function isStranger(around: NetworkNames): boolean {
     const asked = merchants.get(around[0]!)
     return !isProxys(around) && (asked === undefined || clock.elapsed() - asked >= merchantsSeconds * 1000)
@@ -99,6 +100,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (isProxys(whose)) return !isTooMuch
       return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
     },
+    isStranger,
     isCrowd: around => isStranger(around) && clock.elapsed() < crowdedUntil,
     knowsMerchant(around) {
       if (isProxys(around)) return

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { type CallerNetwork, crowdOf, type Networks, networkName, spareCrowd } from './networks.ts'
-import { isProxys } from './rates.ts'
+import { isProxys, type NetworkNames } from './rates.ts'
 
 export type OpenConnection = {
   socket: Socket
@@ -77,7 +77,13 @@ export type Room = {
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
 }
 
-export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room {
+/** So many connections of a merchant's network make no room for strangers, whatever happens on them: he would not know what became of his payments. */
+const merchantsSpared = 128
+
+export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isStranger: (names: NetworkNames) => boolean): Room {
+  const crowdFor = (network: CallerNetwork<OpenConnection>): number =>
+    spareCrowd(network) - (isProxys(network.names) || isStranger(network.names) ? 0 : merchantsSpared)
+
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
     const found = networkName(newcomer) === '' ? proxiedWhoGoes(newcomer) : undefined
     return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
@@ -87,11 +93,11 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>): Room
    * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
     // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
-    const own = spareCrowd(newcomer)
+    const own = crowdFor(newcomer)
     let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
-      const crowd = spareCrowd(network)
+      const crowd = crowdFor(network)
       if (crowd < largest) continue
       const isLarger = network !== newcomer && crowd > own
       const found =

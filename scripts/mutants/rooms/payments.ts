@@ -3,6 +3,14 @@
 import type { Mutant } from '../plant.ts'
 
 export const paymentsMutants: readonly Mutant[] = [
+  { name: 'store: payments of a merchant with many stand before all others', file: 'src/payments/store/payments.ts', tests: ['databaseFaults'],
+    find: '    owner: ({ row }) => row.payment.merchantId,\n', instead: '' },
+  { name: 'store: long payments are as many in a statement as short ones', file: 'src/payments/store/payments.ts', tests: ['databaseFaults'],
+    find: '    bytes: ({ values }) => textBytes(values),\n', instead: '' },
+  { name: 'store: answers of a merchant with many stand before all others', file: 'src/payments/store/answers.ts', tests: ['databaseFaults'],
+    find: '    owner: ({ row }) => row.payment.merchantId,\n', instead: '' },
+  { name: 'store: long answers are as many in a statement as short ones', file: 'src/payments/store/answers.ts', tests: ['databaseFaults'],
+    find: '    bytes: ({ values }) => textBytes(values),\n', instead: '' },
   { name: 'written: a text is cut before it is masked', file: 'src/payments/read/written.ts', tests: ['cardNumbers'],
     find: 'storable(writtenBeginning(text, writtenMost))', instead: 'writtenBeginning(storable(beginningOf(text, writtenMost)), writtenMost)' },
   { name: 'late approvals: of a part all is wanted back', file: 'src/payments/execute.ts', tests: ['acquirerProofs'],

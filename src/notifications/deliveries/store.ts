@@ -233,6 +233,7 @@ export function attemptLane(pool: pg.Pool, clock: Clock, count?: BatchCount): At
     ...(count && { count }),
     patienceSeconds: 30, // as long as its lease is sure to last
     key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
+    owner: ({ merchantId }) => merchantId,
     async write(rows) {
       const { rows: ended } = await pool.query<Pick<DeliveryAttempt, 'merchantId' | 'endpointId' | 'position'>>({
         name: 'settle deliveries',

@@ -12,6 +12,7 @@ import {
   padded,
   perSize,
   quantised,
+  textBytes,
   valuesList,
 } from '../../platform/database/groupCommit.ts'
 import { storableJson } from '../../platform/database/json.ts'
@@ -154,22 +155,28 @@ const slipRows = `
     on conflict do nothing),`
 
 export function answerLane(pool: pg.Pool, clock: Clock, count?: BatchCount): AnswerLane {
-  return groupCommit<NewAnswer, boolean>({
+  const lane = groupCommit<{ readonly row: NewAnswer; readonly values: readonly unknown[] }, boolean>({
     clock,
     ...(count && { count }),
     patienceSeconds: writePatienceSeconds,
-    key: ({ payment }) => payment.merchantId + payment.id,
+    key: ({ row: { payment } }) => payment.merchantId + payment.id,
+    owner: ({ row }) => row.payment.merchantId,
+    bytes: ({ values }) => textBytes(values),
     async write(rows) {
       const size = quantised(rows.length)
-      const values = padded(rows.flatMap(answerValues), size * answerColumns.length)
-      const statement = rows.some(({ slip }) => slip)
+      const values = padded(
+        rows.flatMap(({ values }) => values),
+        size * answerColumns.length,
+      )
+      const statement = rows.some(({ row }) => row.slip)
         ? { name: `answers with slips ${size}`, text: insertSlips(size) }
         : { name: `answers ${size}`, text: insertAnswers(size) }
       const stored = await pool.query<{ payment_id: string }>({ ...statement, values })
       const ids = new Set(stored.rows.map(row => row.payment_id))
-      return rows.map(({ payment }) => ids.has(payment.id))
+      return rows.map(({ row }) => ids.has(row.payment.id))
     },
   })
+  return row => lane({ row, values: answerValues(row) })
 }
 
 /** Writes an operation that is answered already, inside the transaction that holds the lock on the first payment. */

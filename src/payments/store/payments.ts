@@ -11,6 +11,7 @@ import {
   padded,
   perSize,
   quantised,
+  textBytes,
   valuesList,
 } from '../../platform/database/groupCommit.ts'
 import { storableJson } from '../../platform/database/json.ts'
@@ -138,14 +139,20 @@ const followUpText = `
 const insertFollowUps = paymentsText(1, followUpText)
 
 export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): PaymentLane {
-  return groupCommit<NewPayment, boolean>({
+  const lane = groupCommit<{ readonly row: NewPayment; readonly values: readonly unknown[] }, boolean>({
     clock,
     ...(count && { count }),
     patienceSeconds: writePatienceSeconds,
-    key: ({ payment, key }) => payment.merchantId + (key ? key.named[0]!.hash.toString('hex') : payment.id),
-    async write(rows) {
+    key: ({ row: { payment, key } }) => payment.merchantId + (key ? key.named[0]!.hash.toString('hex') : payment.id),
+    owner: ({ row }) => row.payment.merchantId,
+    bytes: ({ values }) => textBytes(values),
+    async write(given) {
+      const rows = given.map(({ row }) => row)
       const size = quantised(rows.length)
-      const values = padded(rows.flatMap(paymentValues), size * paymentColumns.length)
+      const values = padded(
+        given.flatMap(({ values }) => values),
+        size * paymentColumns.length,
+      )
       const stored = await pool.query<{ id: string }>({ name: `payments ${size}`, text: insertPayments(size), values })
       const ids = new Set(stored.rows.map(({ id }) => id))
       await dropLost(
@@ -157,6 +164,7 @@ export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): Pa
       )
     },
   })
+  return row => lane({ row, values: paymentValues(row) })
 }
 
 /** After a lost connection a batch is written again: a row that is there already is our own. */

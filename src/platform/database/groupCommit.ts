@@ -7,6 +7,8 @@ import { isUnavailable, WriteTimeout } from './errors.ts'
 export type GroupCommit<Row, Outcome> = (row: Row) => Promise<Outcome>
 
 export const batchMax = 128
+/** Of rows that are long a batch holds fewer: nobody waits for as many as that of somebody else. */
+export const batchBytesMost = 1024 * 1024
 
 /** How many rows a batch holds, and for how many seconds the first of them has waited for its turn. */
 export type BatchCount = (rows: number, waitedSeconds: number) => void
@@ -16,19 +18,33 @@ export type BatchCount = (rows: number, waitedSeconds: number) => void
  * of a write that was cut off is not known. A batch never holds two rows of one key: the second waits for the next one, and finds what the first
  * has done. Sorted by key, so that two processes lock in the same order.
  * While the database is slow or away the whole batch is tried again, until its rows have waited for `patienceSeconds`. When a batch is refused, its
- * rows are tried one by one, so that one bad row fails alone.
+ * rows are tried one by one, so that one bad row fails alone. Owners of rows take turns in a batch, and those come first in it of whom none was in the last one.
  */
 export function groupCommit<Row, Outcome>(options: {
   write(rows: readonly Row[]): Promise<readonly Outcome[]>
   key(row: Row): string
+  /** Whose it is; without it all are of one. */
+  owner?(row: Row): string
+  /** Of its texts; without it none is long. */
+  bytes?(row: Row): number
   readonly patienceSeconds: number
   readonly clock: Clock
   readonly count?: BatchCount
 }): GroupCommit<Row, Outcome> {
-  type Waiting = { row: Row; key: string; until: number; done(outcome: Outcome): void; failed(error: unknown): void }
+  type Waiting = {
+    readonly row: Row
+    readonly key: string
+    readonly owner: string
+    readonly bytes: number
+    readonly until: number
+    done(outcome: Outcome): void
+    failed(error: unknown): void
+  }
   const time = () => options.clock.elapsed()
   let waiting: Waiting[] = []
   let writing = false
+  /** Whose rows were in the last batch. */
+  let served = new Set<string>()
 
   async function drain(): Promise<void> {
     while (waiting.length > 0) await attempt(nextBatch())
@@ -41,19 +57,41 @@ export function groupCommit<Row, Outcome>(options: {
     writing = false
   }
 
-  /** The oldest rows, one of each key. */
+  /** The oldest rows of each owner in turn, one of each key. */
   function nextBatch(): Waiting[] {
     const batch = new Map<string, Waiting>()
-    const passed: Waiting[] = []
-    let at = 0
-    for (; at < waiting.length && batch.size < batchMax; at++) {
-      const one = waiting[at]!
-      if (batch.has(one.key)) passed.push(one)
-      else batch.set(one.key, one)
+    let bytes = 0
+    for (const one of inTurns()) {
+      if (batch.size === batchMax) break
+      if (batch.has(one.key) || (batch.size > 0 && bytes + one.bytes > batchBytesMost)) continue
+      batch.set(one.key, one)
+      bytes += one.bytes
     }
     options.count?.(batch.size, options.patienceSeconds - (waiting[0]!.until - time()) / 1000)
-    waiting = [...passed, ...waiting.slice(at)]
-    return [...batch.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
+    waiting = waiting.filter(one => batch.get(one.key) !== one)
+    const rows = [...batch.values()]
+    served = new Set(rows.map(({ owner }) => owner))
+    return rows.sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  function* inTurns(): Generator<Waiting> {
+    const lines = new Map<string, Waiting[]>()
+    for (const one of waiting) {
+      const line = lines.get(one.owner)
+      if (line) line.push(one)
+      else lines.set(one.owner, [one])
+    }
+    const owners = [...lines.keys()]
+    const inOrder = [...owners.filter(owner => !served.has(owner)), ...owners.filter(owner => served.has(owner))]
+    for (let round = 0, left = true; left; round++) {
+      left = false
+      for (const owner of inOrder) {
+        const one = lines.get(owner)![round]
+        if (!one) continue
+        left = true
+        yield one
+      }
+    }
   }
 
   async function attempt(given: readonly Waiting[]): Promise<void> {
@@ -81,7 +119,15 @@ export function groupCommit<Row, Outcome>(options: {
 
   return row =>
     new Promise((done, failed) => {
-      waiting.push({ row, key: options.key(row), until: time() + options.patienceSeconds * 1000, done, failed })
+      waiting.push({
+        row,
+        key: options.key(row),
+        owner: options.owner?.(row) ?? '',
+        bytes: options.bytes?.(row) ?? 0,
+        until: time() + options.patienceSeconds * 1000,
+        done,
+        failed,
+      })
       // The batch closes after the current turn of the event loop, so that requests read together commit together.
       if (!writing) {
         writing = true
@@ -120,3 +166,7 @@ export const padded = (values: unknown[], length: number): unknown[] => {
   while (values.length < length) values.push(null)
   return values
 }
+
+/** Of the texts among the values of a row. */
+export const textBytes = (values: readonly unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
