@@ -23,6 +23,7 @@ import type { Parameter } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, valueNamed } from '../src/contract/parameters/table.ts'
 import { requests } from '../src/contract/requests.ts'
 import type { Seed } from '../src/merchants/seed.ts'
+import { shortId } from '../src/payments/initial/descriptor.ts'
 import { writtenText } from '../src/payments/read/written.ts'
 import { storableJson } from '../src/platform/database/json.ts'
 import { scrub } from '../src/platform/log.ts'
@@ -85,6 +86,10 @@ const forms = [
   '%34%35%33%39%35%37%38%37%36%33%36%32%31%34%38%36',
   '%2534539578763621486',
   '4539&nbsp;5787&nbsp;6362&nbsp;1486',
+  '4539&NonBreakingSpace;5787&there4;6362&CounterClockwiseContourIntegral;1486',
+  '4539&nbsp5787&nbsp6362&nbsp1486',
+  '&#52&#53&#51&#57 5787 6362 1486',
+  `4539<span style="${'margin: 0; '.repeat(40)}">5787</span>6362 1486`,
   '4539&lt;br&gt;5787&amp;lt;br/&amp;gt;6362&lt;/td&gt;&lt;td class=x&gt;1486',
   '4539&#32;5787&#x20;6362&middot;1486',
   '&#52;539578763621486',
@@ -999,3 +1004,15 @@ async function tapOf(port: number): Promise<{ port: number; heard(): string; clo
     },
   }
 }
+
+it('the number that a payment has for people passes for no card number, whichever its id is', () => {
+  const ids = Array.from({ length: 20_000 }, (_, at) => (BigInt(at) * 48_271_777_777n).toString(16).padStart(32, '0'))
+  const written = ids.map(shortId)
+  assert.deepEqual(
+    written.filter(one => maskCardNumbers(one, standardBrands) !== one || !/^\d{4}\.\d{4}\.\d{4}$/.test(one)),
+    [],
+  )
+  const own = ids.map(id => (BigInt(`0x${id}`) % 10n ** 12n).toString().padStart(12, '0'))
+  const changed = written.filter((one, at) => one.replaceAll('.', '') !== own[at]).length
+  assert.ok(changed > 0 && changed < 1000, `${changed}`)
+})

@@ -662,6 +662,12 @@ describe('what others write', () => {
       ExtendedDescription: 'card xxxxxxxxxxxx0000',
       strange: 'xxxxxxxxxxxx0000',
     })
+    // No CVV is part of a number, and no address of mail passes for one.
+    assert.deepEqual(writtenTexts({ accountId: `jane+${number}@shop.example`, TAXID: `${number} cvv: 942`, number: 'cvv 942' }), {
+      accountId: 'jane+xxxxxxxxxxxx0000@shop.example',
+      TAXID: `${number} cvv: xxx`,
+      number: 'cvv xxx',
+    })
   })
 })
 

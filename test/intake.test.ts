@@ -285,6 +285,25 @@ describe('returns on a server', () => {
     assert.deepEqual(done(), ['broken.ret', 'half.ret'])
   })
 
+  it('with a card number and a CVV in their names are kept and told without them, and known again all the same', async () => {
+    const number = '4539578763621486'
+    const names = [`paid ${number} cvv 942.ret`, `cut ${number} cvv 942.ret`, `cut ${number} cvv 943.ret`]
+    const slip = await desk.issue('brasil-1')
+    lay(names[0]!, returnOf(slip))
+    for (const [at, name] of names.slice(1).entries()) lay(name, returnOf(slip).slice(0, 600 + at))
+    logged.length = 0
+    for (let looks = 0; looks < 4; looks++) await look()
+    assert.equal(await paid(slip), 1)
+    assert.deepEqual(there(), [...names.slice(1), 'done'])
+    for (const name of names.slice(1)) assert.equal(asked(`open /out/${name}`), 2, 'each of the two is told of once')
+    const { rows } = await desk.parts.database.work.query(
+      'select name from return_files union all select name from clearing_files',
+    )
+    const kept = JSON.stringify([rows, await desk.cases('returnFile'), details, logged])
+    assert.ok(kept.includes('paid 453957…1486 cvv ….ret') && kept.includes('cut 453957…1486 cvv ….ret'), kept)
+    assert.doesNotMatch(kept, /4539578763621486|94[23]/)
+  })
+
   it('that stay there, however many, keep no other out', async () => {
     for (let at = 0; at < 500; at++) lay(`EXTRATO${at}.txt`, `statement ${at}\n`)
     const slip = await desk.issue('brasil-1')

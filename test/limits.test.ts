@@ -215,6 +215,23 @@ describe('failed attempts to authenticate', () => {
     await check(read('192.0.2.50', good), 404, '700.400.580')
   })
 
+  it('a right guess that waits is counted like a wrong one: its address fails as often', async () => {
+    now += 60_000
+    const guess = (address: string, password: string) => read(address, `Bearer ${legacyToken(sandbox.userId, password)}`)
+    await times(userMax, at => guess(`198.51.100.${at}`, `guess-${at}`))
+    const answered: number[] = []
+    for (const [address, last] of [
+      ['192.0.2.60', 'guess-last'],
+      ['192.0.2.61', sandbox.password],
+    ] as const) {
+      await times(addressMax - 1, at => guess(address, `guess-${at}`))
+      await check(guess(address, last), 429, '800.120.100')
+      assert.equal(await countedOf(address), addressMax)
+      answered.push((await read(address, `Bearer ${legacyToken('nobody of ours', 'x')}`)).status)
+    }
+    assert.deepEqual(answered, [429, 429])
+  })
+
   it('a token that is a user id and a password written in Base64 waits like these, however it came into the database', async () => {
     const sent = (password: string) => `Bearer ${legacyToken('old client', password)}`
     const places = async () => {

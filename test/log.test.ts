@@ -71,6 +71,8 @@ it('card numbers are masked with spaces, dots and hyphens between', () => {
     assert.equal(scrub(text), 'a [card number] b', text)
   }
   assert.equal(scrub('4539578763621487'), '4539578763621487')
+  assert.equal(scrub('R 4539578763621486 cvv: 942'), 'R [card number] cvv: [code]')
+  assert.equal(scrub('the cvv 942 of order 943'), 'the cvv [code] of order 943')
 })
 
 it('our own ids stand whole, whatever digits are among them, and what a caller put before them does not', () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { systemClock, systemRandom, timeOrderedId } from '../src/platform/clock.ts'
 import { keepRequests } from '../src/reporting/requests/keep.ts'
 import { heldForm, maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
 import { findRequests } from '../src/reporting/requests/store.ts'
@@ -148,12 +148,53 @@ describe('a request', () => {
       return rows.filter(({ path }) => path.startsWith('/v1/checkouts/')).length >= 7 && rows
     }, 'the readings are recorded')
     assert.ok(made.body.id && body.result)
+    for (const id of [made.body.id, random, random.toLowerCase()])
+      for (const route of ['payments', 'query', 'registrations', 'threeDSecure', 'nothing'])
+        await gateway.get(`/v1/${route}/${id}`, { entityId: sandbox.entityId })
+    const last = await gateway.get(`/v1/payments/${random.toLowerCase()}`, { entityId: sandbox.entityId })
+    assert.equal((await recorded(last.body.ndc)).path, '/v1/payments/…')
+    assert.equal((await recorded(last.body.ndc)).paymentId, null)
+    const every = await findRequests(gateway.pool, {}, 100)
+    assert.ok(every.filter(({ path }) => path === '/v1/payments/…').length >= 3)
+    assert.ok(!every.some(row => JSON.stringify(row).toUpperCase().includes(random)))
     assert.deepEqual(
       found.filter(row => JSON.stringify(row).toUpperCase().includes(random) || row.path.includes('%')),
       [],
     )
     assert.equal(made.body.ndc, made.body.id)
     assert.ok(!gateway.logged.some(line => line.toUpperCase().includes(random)))
+  })
+
+  it('shows of its path words of routes and ids of payments, and in a sandbox what is nothing but letters: else it may be a secret', () => {
+    const id = timeOrderedId(Date.now(), systemRandom)
+    const shown = (path: string, sandbox: boolean, more = {}) =>
+      maskedRequest(
+        { method: 'GET', path, status: 404, milliseconds: 1, number: '0'.repeat(32), at: 0, caller, ...more },
+        sandbox,
+      )
+    const caller = { merchantId: sandbox.merchantId, entityId: sandbox.entityId }
+    const secrets = [
+      `${id}&authentication.password=our-shop-1`,
+      `${id}%3Fauthentication.password=our-shop-1`,
+      `${id};authentication.password=our-shop-1`,
+      'Bearer%20our-shop-1',
+      'our-shop-1',
+      '0'.repeat(32),
+    ]
+    for (const sandbox of [true, false]) {
+      for (const secret of secrets) assert.equal(shown(`/v1/payments/${secret}`, sandbox).path, '/v1/payments/…')
+      const { path, paymentId } = shown(`/v1/payments/${id}`, sandbox)
+      assert.deepEqual([path, paymentId], [`/v1/payments/${id}`, id])
+      assert.equal(shown(`/v1/paymnets/${id}`, sandbox).path, `/v1/${sandbox ? 'paymnets' : '…'}/${id}`)
+      assert.ok(shown(`/v1/${'/a'.repeat(100_000)}`, sandbox).path.length <= 200)
+      const errors = ['amount', 'our-shop-1'].map(name => ({ name, value: '', message: 'is wrong' }))
+      const answer = JSON.stringify({ result: { code: '200.300.404', parameterErrors: errors } })
+      const told = shown('/v1/payments', sandbox, { answer }).content.parameterErrors!
+      assert.deepEqual(
+        told.map(({ name }) => name),
+        ['amount', sandbox ? 'our-shop-1' : '•••'],
+      )
+    }
   })
 
   it('of a stranger is not recorded for the merchant that it names', async () => {

@@ -3,6 +3,7 @@
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 import { storableText } from '../platform/database/json.ts'
 import type { LineResult } from './import.ts'
+import { storedName } from './storedName.ts'
 
 /** `again`: the same bytes were read to their end before; `isNew`: nobody began to. */
 export async function insertFile(
@@ -23,7 +24,7 @@ export async function insertFile(
 ): Promise<{ readonly isNew: boolean; readonly again: boolean }> {
   const { rowCount } = await db.query(
     'insert into clearing_files (hash, kind, name, lines, received_at) values ($1, $2, $3, $4, $5) on conflict do nothing',
-    [hash, kind, storableText(name), lines, timeParameter(receivedAt)],
+    [hash, kind, storedName(name), lines, timeParameter(receivedAt)],
   )
   const { rows } = await db.query<{ finished: boolean }>(
     'select finished_at is not null as finished from clearing_files where hash = $1',

@@ -85,7 +85,7 @@ const maskNumbers = (text: string, brands: CardLengths | undefined, plain?: stri
   replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, plain)
 
 /** What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. */
-function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
+export function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
   const asWritten = hideCodes(text, besideNumber, hide)
   const plain = meant !== undefined && asWritten === text ? meant : unescaped(asWritten)
   if (plain === asWritten) return asWritten
@@ -140,7 +140,7 @@ export function beginningOf(text: string, most: number): string {
 
 /** What stands for a sign or a digit, or between them, and is written with letters; at the end also what was cut of one. */
 const references =
-  /&lt;[^<>&]{1,200}(?:&gt;|(?:&g?t?)?$)|&(?:#x?[0-9a-f]{1,25}|[a-z]{2,10});|<[^<>]{1,200}>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,25}|<[^<>]{0,200}|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
+  /&lt;[^<>&]+(?:&gt;|(?:&g?t?)?$)|&(?:#x?[0-9a-f]{1,25};?|[a-z][a-z0-9]{1,31};|nbsp)|<[^<>]+>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,40}|<[^<>]*|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
 /** As many signs, none of which is a letter; a digit where it may be one. */
 const flattened = (written: string): string =>
   (/^[&<]|^\\[bfnrt]/.test(written) && !written.startsWith('&#') ? '.' : '0').repeat(written.length)
@@ -216,11 +216,11 @@ export function unescaped(text: string): string {
     // The mark first: of what was escaped no sign comes back.
     if (plain.includes('&'))
       plain = plain
-        .replace(/&lt;[^<>&]{1,200}&gt;/gi, ' ')
-        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+        .replace(/&lt;[^<>&]+&gt;/gi, ' ')
+        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5});?|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
-  return plain.includes('<') ? plain.replace(/<[^<>]{1,200}>/g, ' ') : plain
+  return plain.includes('<') ? plain.replace(/<[^<>]+>/g, ' ') : plain
 }
 
 /** Most stand alone: those of ASCII are looked up. */

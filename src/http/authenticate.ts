@@ -72,7 +72,9 @@ function callerFinder(parts: HttpParts): Authenticate {
     }
 
     if (!isGood(token, credentials)) return failed('unauthenticated')
-    if (mustWait(parts, request, token, credentials)) return refuse(429, 'tooManyFailures')
+    // Counted as a wrong one is, and as long on its way: else the next failure of its address would tell that one was right.
+    if (mustWait(parts, request, token, credentials))
+      return failures.count(guessOf(parts, request, credentials), clock.real()).then(() => refuse(429, 'tooManyFailures'))
     if (named === undefined) {
       const channels = directory.channelsOf(token)
       const actsElsewhere = token.entities.some(id => !directory.entity(id)) // in other cells

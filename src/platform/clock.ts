@@ -82,6 +82,13 @@ export function timeOrderedId(now: number, random: Random): string {
   return `${now.toString(16).padStart(12, '0')}7${uuid.slice(15, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`
 }
 
+/** Is it one? By chance one in some thousand other ids is. */
+export function isTimeOrdered(id: string): boolean {
+  if (!isId(id) || id[12] !== '7') return false
+  const milliseconds = Number.parseInt(id.slice(0, 12), 16)
+  return milliseconds > Date.UTC(2015) && milliseconds < Date.UTC(2100)
+}
+
 /** The smallest time-ordered id of a moment. */
 export const idAt = (milliseconds: number): string => milliseconds.toString(16).padStart(12, '0').padEnd(32, '0')
 

@@ -3,7 +3,7 @@
 
 import fs from 'node:fs'
 import pino from 'pino'
-import { beginningOf, cardLengths, replaceNumbers } from '../contract/cardNumbers.ts'
+import { beginningOf, cardLengths, replaceNumbers, withoutCodes } from '../contract/cardNumbers.ts'
 import { type Clock, systemClock } from './clock.ts'
 
 /** Named fields only: whatever is logged is on this list. */
@@ -190,10 +190,12 @@ function clean(fields: LogFields): Record<string, unknown> {
   return cleaned
 }
 
-/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand. */
-export const scrub = (text: string): string =>
-  replaceNumbers(
+/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand, and CVVs. */
+export function scrub(text: string): string {
+  const scrubbed = replaceNumbers(
     text,
     () => cardLengths,
     () => '[card number]',
   )
+  return withoutCodes(scrubbed, scrubbed !== text, () => '[code]')
+}

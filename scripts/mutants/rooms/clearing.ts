@@ -3,6 +3,10 @@
 import type { Mutant } from '../plant.ts'
 
 export const clearingMutants: readonly Mutant[] = [
+  { name: 'returns: the name of a file keeps a card number', file: 'src/clearing/storedName.ts', tests: ['intake'],
+    find: 'shortenCards(storableText(name), knownBrands)', instead: 'storableText(name)' },
+  { name: 'returns: two names that differ by a card number alone are one', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
+    find: "`${stored} ${createHash('sha256').update(name).digest('hex').slice(0, 16)}`", instead: 'stored' },
   { name: 'an acknowledgement of another trace accepts a capture', file: 'src/clearing/captures/acknowledge.ts', tests: ['captures'],
     find: 'filed?.said.trace === theirs.trace &&', instead: '' },
   { name: 'moves: an acknowledgement stops at who has left', file: 'src/clearing/captures/acknowledge.ts', tests: ['captures'],
@@ -92,7 +96,7 @@ export const clearingMutants: readonly Mutant[] = [
   { name: 'intake: the same bytes for the third time are a case', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
     find: '(await server.holds(path, bytes).catch(unlessLost)) === true', instead: '(await server.holds(path, bytes).catch(unlessLost)) === false' },
   { name: 'intake: nobody is told what the server does not give', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
-    find: "if (state === 'unread' && left.state === 'unread') stuck.push(file.name)", instead: '' },
+    find: "if (state === 'unread' && left.state === 'unread') stuck.push(storedName(file.name))", instead: '' },
   { name: 'intake: what was seen before the line was cut is looked at again', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
     find: 'return { again, details: { left: Object.fromEntries(marks), failures: failures + 1 } }', instead: 'return { again, details: { left, failures: failures + 1 } }' },
   { name: 'intake: nobody is told of files that are not seen', file: 'src/clearing/intake/poll.ts', tests: ['intake'],

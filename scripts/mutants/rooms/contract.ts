@@ -3,10 +3,16 @@
 import type { Mutant } from '../plant.ts'
 
 export const contractMutants: readonly Mutant[] = [
+  { name: 'card numbers: a long name of a sign hides one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: '([0-9a-f]{1,5});?|[a-z][a-z0-9]{1,31};', instead: '([0-9a-f]{1,5});?|[a-z][a-z0-9]{1,9};' },
+  { name: 'card numbers: a sign without its semicolon hides one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: '([0-9a-f]{1,5});?|', instead: '([0-9a-f]{1,5});|' },
+  { name: 'card numbers: a long mark of HTML hides one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: "plain.replace(/<[^<>]+>/g, ' ')", instead: "plain.replace(/<[^<>]{1,200}>/g, ' ')" },
   { name: 'card numbers: a mark of HTML that was escaped hides one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
-    find: ".replace(/&lt;[^<>&]{1,200}&gt;/gi, ' ')", instead: '' },
+    find: ".replace(/&lt;[^<>&]+&gt;/gi, ' ')", instead: '' },
   { name: 'card numbers: a mark that was escaped hides a cut one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
-    find: '/&lt;[^<>&]{1,200}(?:&gt;|(?:&g?t?)?$)|&(?:', instead: '/&(?:' },
+    find: '/&lt;[^<>&]+(?:&gt;|(?:&g?t?)?$)|&(?:', instead: '/&(?:' },
   { name: 'brands: what was heard of before is forgotten', file: 'src/contract/brands.ts', tests: ['cardBrands'],
     find: 'heard.set(JSON.stringify(brands.rows), brands)', instead: "heard.set('own', brands)" },
   { name: 'brands: of a number the brand that it is most like alone counts', file: 'src/contract/brands.ts', tests: ['cardBrands'],

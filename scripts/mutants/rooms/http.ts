@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const httpMutants: readonly Mutant[] = [
+  { name: 'limits: a right guess that waits is not counted', file: 'src/http/authenticate.ts', tests: ['limits'],
+    find: "return failures.count(guessOf(parts, request, credentials), clock.real()).then(() => refuse(429, 'tooManyFailures'))", instead: "return refuse(429, 'tooManyFailures')" },
   { name: 'checkouts: the number of a request pays', file: 'src/http/v1/checkouts.ts', tests: ['requestRecords'],
     find: 'const id = randomHex(parts.random)', instead: 'const id = request.number || randomHex(parts.random)' },
   { name: 'proxies: whatever a caller writes in front is read', file: 'src/http/address.ts', tests: ['limits'],

@@ -3,6 +3,12 @@
 import type { Mutant } from '../plant.ts'
 
 export const paymentsMutants: readonly Mutant[] = [
+  { name: 'written: a wallet names somebody by a card number', file: 'src/payments/read/written.ts', tests: ['directoryServer'],
+    find: "text.includes('@') ? writtenText(text) : ", instead: '' },
+  { name: 'written: a number that somebody has to use has a CVV beside it', file: 'src/payments/read/written.ts', tests: ['directoryServer'],
+    find: 'beginningOf(maskKeyedCode(undefined, text), writtenMost)', instead: 'beginningOf(text, writtenMost)' },
+  { name: 'descriptor: a shop that sends back our own is refused', file: 'src/payments/initial/descriptor.ts', tests: ['cardNumbers'],
+    find: 'if (!holdsCardData(written, knownBrands)) return written', instead: 'if (number >= 0n) return written' },
   { name: 'store: payments of a merchant with many stand before all others', file: 'src/payments/store/payments.ts', tests: ['databaseFaults'],
     find: '    owner: ({ row }) => row.payment.merchantId,\n', instead: '' },
   { name: 'store: long payments are as many in a statement as short ones', file: 'src/payments/store/payments.ts', tests: ['databaseFaults'],

@@ -9,6 +9,7 @@ import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '..
 import { readReturn } from '../returns/readReturn.ts'
 import { BrokenReturn } from '../returns/rows.ts'
 import { inTurns } from '../steps.ts'
+import { storedName } from '../storedName.ts'
 import { importTransferReturn, isTransferReturn, readTransferReturn } from '../transfers/transferReturn.ts'
 
 export type BankFileParts = ReturnParts & TransferParts
@@ -40,7 +41,7 @@ export async function importBankFile(
 }
 
 export const aboutFile = (account: SlipAccount, name: string) =>
-  ({ merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${name}` }) as const
+  ({ merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${storedName(name)}` }) as const
 
 export async function refuseFile(
   parts: BankFileParts,

@@ -1,6 +1,7 @@
 // Files that banks and store chains lay down on servers of theirs: fetched by SFTP, imported, and moved to `done` only when all that they say is stored. Due work
 // that any process may take, one row for each account, so that one at a time looks.
 
+import { createHash } from 'node:crypto'
 import type { SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
@@ -12,6 +13,7 @@ import { type RemoteFile, type Sftp, SftpError } from '../../platform/sftp/sftp.
 import { subjectOf } from '../reconciliation/store.ts'
 import { returnBytesMost, tooLong } from '../returns/rows.ts'
 import { fileHash } from '../steps.ts'
+import { storedName } from '../storedName.ts'
 import { aboutFile, type BankFileParts, importBankFile, isWhole, notMoved, refuseFile, tellFailed } from './bankFile.ts'
 
 export type IntakeParts = BankFileParts & { readonly log: Log; readonly slipAccounts: SlipAccounts; readonly sftp: OpenSftp }
@@ -35,9 +37,15 @@ type Mark = { readonly state?: LeftState; readonly times: number }
 
 const versionOf = ({ bytes, modifiedAt }: RemoteFile): string => `${bytes} ${modifiedAt} `
 
+/** A name with a card number in it is not kept: what stands for it is that of no other. */
+function markName({ name }: Pick<RemoteFile, 'name'>): string {
+  const stored = storedName(name)
+  return stored === name ? name : `${stored} ${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
+}
+
 /** Of another size or time it is another file. But a server may make up a time for each look: then what was seen of it counts, unless somebody was told. */
 function markIn(marks: ReadonlyMap<string, string>, file: RemoteFile): Mark {
-  const [bytes, modifiedAt, state, count = '1'] = (marks.get(file.name) ?? '').split(' ')
+  const [bytes, modifiedAt, state, count = '1'] = (marks.get(markName(file)) ?? '').split(' ')
   const times = Number(count)
   if (bytes !== `${file.bytes}`) return { times: 0 }
   if (modifiedAt !== `${file.modifiedAt}` && (times < failuresBeforeCase || state === 'told')) return { times }
@@ -88,7 +96,7 @@ async function fetchAll(
   marks: Map<string, string>,
 ): Promise<string | undefined> {
   const { files, isCut } = await server.list(place.folder)
-  const names = new Set(files.map(({ name }) => name))
+  const names = new Set(files.map(markName))
   for (const name of marks.keys()) if (!names.has(name)) marks.delete(name)
   const waiting = files
     .map(file => ({ file, left: markIn(marks, file) }))
@@ -98,12 +106,12 @@ async function fetchAll(
   let movesNothing = false
   for (const { file, left } of waiting.slice(0, filesAtOnce)) {
     if (left.state === 'stored' && movesNothing) continue // one is enough to see it
-    const mark = (state: LeftState) => marks.set(file.name, `${versionOf(file)}${state} ${left.times + 1}`)
+    const mark = (state: LeftState) => marks.set(markName(file), `${versionOf(file)}${state} ${left.times + 1}`)
     mark('unread') // it comes last, whatever happens now
     const state = await takeFile(parts, server, account, place, file, left)
-    if (state === 'moved') marks.delete(file.name)
+    if (state === 'moved') marks.delete(markName(file))
     else mark(state)
-    if (state === 'unread' && left.state === 'unread') stuck.push(file.name)
+    if (state === 'unread' && left.state === 'unread') stuck.push(storedName(file.name))
     movesNothing ||= state === 'stored' && left.state === 'stored'
   }
   if (isCut) return `its folder holds more than ${files.length} files, of which the others are not seen: move away what was read`
@@ -120,7 +128,7 @@ async function takeFile(
   left: Mark,
 ): Promise<LeftState | 'moved'> {
   const { name } = file
-  const warn = (why: string, what: string) => parts.log.warn({ why: `${account.name}: ${name}: ${why}` }, what)
+  const warn = (why: string, what: string) => parts.log.warn({ why: `${account.name}: ${storedName(name)}: ${why}` }, what)
   /** What was told of it is over. */
   const settle = () =>
     left.state === undefined
@@ -147,7 +155,7 @@ async function takeFile(
   } catch (error) {
     const { message } = error as Error
     const isServers = error instanceof SftpError
-    if (isServers && error.about !== 'file') throw new SftpError(`${name}: ${message}`, error.about)
+    if (isServers && error.about !== 'file') throw new SftpError(`${storedName(name)}: ${message}`, error.about)
     warn(message, isStored ? 'a return could not be moved' : 'a return could not be read')
     // It may be written to while it is read; who is not given it for long is told of the server.
     if (isServers && !isStored) return 'unread'

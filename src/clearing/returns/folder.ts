@@ -14,6 +14,7 @@ import { freeIn, moveInto, readLongFile, whoMayReplace } from '../../platform/fi
 import type { Log } from '../../platform/log.ts'
 import { importBankFile, notMoved, refuseFile, tellFailed } from '../intake/bankFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
+import { storedName } from '../storedName.ts'
 import type { ReturnParts, ReturnReport } from './importReturn.ts'
 import { returnBytesMost, tooLong } from './rows.ts'
 
@@ -44,9 +45,11 @@ export async function beginReturnFolders({
 export const returnFolder: DueHandler<ReturnFolderParts> = async (parts, { details }) => {
   const account = parts.slipAccounts.get((details as { account: string }).account)
   if (account?.returns?.folder !== undefined)
-    for (const { name, report } of await importFolder(parts, account, account.returns.folder))
-      if ('broken' in report) parts.log.warn({ why: `${account.name}: ${name}: ${report.broken}` }, 'a return was refused')
-      else parts.log.info({ why: `${account.name}: ${name}` }, 'a return was read')
+    for (const { name, report } of await importFolder(parts, account, account.returns.folder)) {
+      const file = `${account.name}: ${storedName(name)}`
+      if ('broken' in report) parts.log.warn({ why: `${file}: ${report.broken}` }, 'a return was refused')
+      else parts.log.info({ why: file }, 'a return was read')
+    }
   return { again: parts.clock.real() + everyMilliseconds }
 }
 

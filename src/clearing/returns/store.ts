@@ -3,6 +3,7 @@
 import { nobody } from '../../payments/cases/cases.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { storableText } from '../../platform/database/json.ts'
+import { storedName } from '../storedName.ts'
 
 /** What a bank counts apart. */
 export type ReturnSeries = 'slips' | 'transfers'
@@ -36,7 +37,7 @@ export async function insertCame(db: Connection, file: CameFile): Promise<{ read
       file.id,
       file.hash,
       file.account,
-      storableText(file.name),
+      storedName(file.name),
       file.number,
       file.madeOn || null,
       refused,

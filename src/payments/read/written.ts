@@ -2,7 +2,7 @@
 // bank. Any of them can repeat what it was sent.
 
 import type { Reply } from '../../connectors/connector.ts'
-import { beginningOf, withoutNumber, writtenBeginning } from '../../contract/cardNumbers.ts'
+import { beginningOf, maskKeyedCode, withoutNumber, writtenBeginning } from '../../contract/cardNumbers.ts'
 
 /** Numbers that somebody has to use, and that pass for card numbers by chance. */
 const numbers: ReadonlySet<string> = new Set([
@@ -30,13 +30,17 @@ const writtenMost = 2048
 /** Without card numbers, control characters and halves of characters. */
 export const writtenText = (text: string): string => storable(writtenBeginning(text, writtenMost))
 
-const wholeText = (text: string): string => storable(beginningOf(text, writtenMost))
+/** No CVV is part of a number, and no address of mail passes for a card number by chance. */
+const numberText = (text: string): string =>
+  text.includes('@') ? writtenText(text) : storable(beginningOf(maskKeyedCode(undefined, text), writtenMost))
 
 const storable = (text: string): string => text.toWellFormed().replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
 
 /** Texts by their names. */
 export const writtenTexts = (texts: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numbers.has(name) ? wholeText(text) : writtenText(text)]))
+  Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, numbers.has(name) ? numberText(text) : writtenText(text)]),
+  )
 
 /** Where the card is at hand: its own number goes from all that is stored and told, however the other side wrote it. Only then is it known among other digits. */
 export function withoutOwnNumber(reply: Reply, number: string | undefined): Reply {

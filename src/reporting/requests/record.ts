@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { beginningOf, maskCardNumbers, maskKeyed, mayBeRepeated, unescaped } from '../../contract/cardNumbers.ts'
+import { beginningOf, maskCardNumbers, maskKeyed, mayBeRepeated } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -10,8 +10,7 @@ import { operations } from '../../contract/operations.ts'
 import { hex32 } from '../../contract/parameters/common.ts'
 import { type Group, groups, lookup, type NamedParameter } from '../../contract/parameters/table.ts'
 import { maskedCard } from '../../payments/read/record.ts'
-import { isId } from '../../platform/clock.ts'
-import { decoded } from '../../platform/network.ts'
+import { isId, isTimeOrdered } from '../../platform/clock.ts'
 
 /** What the server knows of a request when its answer is given. Held for a moment only: nothing in it is masked. */
 export type RequestTrace = {
@@ -52,15 +51,12 @@ const valueMost = 255
 const answerMost = 64 * 1024
 
 const heldMost = 8 * 1024
-/** No number is written longer, with signs and marks of HTML between its digits. */
-const writtenMost = 32 * 1024
 /** A copy that keeps nothing of the text that it was cut from. Masked first, with so much more of it that a number is known again where it is cut: what a
- * stranger sends is as long as he likes. It is cut as it was meant, so that digits at its end are seen to be such. */
+ * stranger sends is as long as he likes. */
 function beginning(text: string): string {
   if (text.length <= valueMost) return text
-  const plain = unescaped(text.slice(0, writtenMost))
-  const most = beginningOf(text.length > writtenMost ? `${plain}…` : plain, Math.min(plain.length, 2 * valueMost))
-  return Buffer.from(`${beginningOf(maskCardNumbers(most), valueMost)}…`).toString()
+  const masked = maskCardNumbers(beginningOf(text, 2 * valueMost))
+  return Buffer.from(`${beginningOf(masked, valueMost)}…`).toString()
 }
 
 /** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
@@ -85,12 +81,12 @@ export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequ
     else unknown.add(name)
   }
   const named = /^\/v1\/(?:payments|query)\/([0-9a-f]{32})$/.exec(path)?.[1]
-  const paymentId = isPayment(answer) ? answer.id : named
+  const paymentId = isPayment(answer) ? answer.id : named && isTimeOrdered(named) ? named : undefined
   const { code, description, parameterErrors } = answer.result ?? {}
   const meant = sandbox ? near([...unknown]) : meantNames(near([...unknown]))
   return {
     method,
-    path: shownPath(path),
+    path: shownPath(path, sandbox),
     status,
     milliseconds,
     number,
@@ -101,7 +97,7 @@ export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequ
     content: {
       fields,
       ...(description !== undefined && { description }),
-      ...(parameterErrors && { parameterErrors }),
+      ...(parameterErrors && { parameterErrors: sandbox ? parameterErrors : parameterErrors.map(withoutStrangeName) }),
       ...(meant.length > 0 && { unknown: meant }),
     },
   }
@@ -124,12 +120,24 @@ function shownValue({ parameter, keyError, path }: NamedParameter, value: string
   return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
 }
 
-/** The id of a checkout lets its holder pay: of it stands that there is one, however it was written. */
-function shownPath(path: string): string {
-  const meant = decoded(path) ?? path
-  const hidden = /^\/(v1\/checkouts|v1\/form|pay)\//i.test(meant) ? meant.replace(/[0-9a-f]{32}[\w.-]*/gi, '…') : meant
-  return maskCardNumbers(hidden === meant ? path : hidden.replace(/[^\x21-\x7e…]/g, '_')).slice(0, 200)
-}
+const words: ReadonlySet<string> = new Set([...operations.flatMap(({ path }) => path.split('/')), 'form'])
+
+/**
+ * Words of routes, and ids that have their time in them, as those of payments do. The id of a checkout, with which its holder pays, has none; and whatever else
+ * stands in a path may be a password behind a slip (`&` for `?`). A sandbox shows also what is nothing but letters.
+ */
+const shownPath = (path: string, sandbox: boolean): string =>
+  path
+    .slice(0, pathMost)
+    .split('/')
+    .map(part => (words.has(part) || isTimeOrdered(part) || (sandbox && /^[a-z]{1,20}$/i.test(part)) ? part : '…'))
+    .join('/')
+    .slice(0, 200)
+
+const pathMost = 2000
+
+const withoutStrangeName = (error: ParameterError): ParameterError =>
+  everyName.find(error.name) ? error : { ...error, name: hidden }
 
 type ReadAnswer = {
   readonly id?: string
