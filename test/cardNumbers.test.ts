@@ -23,7 +23,7 @@ import type { Parameter } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, valueNamed } from '../src/contract/parameters/table.ts'
 import { requests } from '../src/contract/requests.ts'
 import type { Seed } from '../src/merchants/seed.ts'
-import { shortId } from '../src/payments/initial/descriptor.ts'
+import { ownLine } from '../src/payments/initial/descriptor.ts'
 import { writtenText } from '../src/payments/read/written.ts'
 import { storableJson } from '../src/platform/database/json.ts'
 import { scrub } from '../src/platform/log.ts'
@@ -88,6 +88,11 @@ const forms = [
   '4539&nbsp;5787&nbsp;6362&nbsp;1486',
   '4539&NonBreakingSpace;5787&there4;6362&CounterClockwiseContourIntegral;1486',
   '4539&nbsp5787&nbsp6362&nbsp1486',
+  'amount < limit, card 4539%205787%206362%201486, total > some',
+  '%3Ccard%20pan%3D%224539%205787%206362%201486%22%2F%3E',
+  '<card pan="4539&nbsp;5787&nbsp;6362\\u00201486"/>',
+  'qty &lt; some card 4539%205787%206362%201486 total &gt; few',
+  'Jane <4539%2D5787%2D6362%2D1486>',
   '&#52&#53&#51&#57 5787 6362 1486',
   `4539<span style="${'margin: 0; '.repeat(40)}">5787</span>6362 1486`,
   '4539&lt;br&gt;5787&amp;lt;br/&amp;gt;6362&lt;/td&gt;&lt;td class=x&gt;1486',
@@ -485,6 +490,8 @@ describe('the beginning of a longer text', () => {
     for (const half of ['&nbs', '<t', '&lt;b', '&lt;br&g', '\\u00', '%2'])
       assert.equal(beginningOf(`no 4539${half}xx`, 7 + half.length), 'no ', half)
     assert.equal(beginningOf('see <b>this</b> & that page', 20), 'see <b>this</b> & th')
+    for (const sign of ['<', 'a < ', 'a &lt; ', '&', '<b>'])
+      assert.ok(!/4539/.test(beginningOf(`no ${sign}4539 5787 6362 1486`, `no ${sign}4539 5787 6362 148`.length)), sign)
     assert.equal(writtenText(`${'a'.repeat(2041)} 4539 5787 6362 1486`).slice(2041), ' xxxx x')
   })
   it('is found in one look along the text, however many digits stand in it', () => {
@@ -1005,14 +1012,17 @@ async function tapOf(port: number): Promise<{ port: number; heard(): string; clo
   }
 }
 
-it('the number that a payment has for people passes for no card number, whichever its id is', () => {
-  const ids = Array.from({ length: 20_000 }, (_, at) => (BigInt(at) * 48_271_777_777n).toString(16).padStart(32, '0'))
-  const written = ids.map(shortId)
-  assert.deepEqual(
-    written.filter(one => maskCardNumbers(one, standardBrands) !== one || !/^\d{4}\.\d{4}\.\d{4}$/.test(one)),
-    [],
-  )
-  const own = ids.map(id => (BigInt(`0x${id}`) % 10n ** 12n).toString().padStart(12, '0'))
-  const changed = written.filter((one, at) => one.replaceAll('.', '') !== own[at]).length
-  assert.ok(changed > 0 && changed < 1000, `${changed}`)
+describe('the line of a payment that names none', () => {
+  const ids = Array.from({ length: 4000 }, (_, at) => (BigInt(at) * 48_271_777_777n).toString(16).padStart(32, '0'))
+  for (const name of ['Shop', '365 Shop', '4711 Store', '2.0 Shop', '1822 direkt'])
+    it(`passes for no card number, whichever its id is: ${name}`, () => {
+      const lines = ids.map(id => ownLine(id, name))
+      const wrong = (line: string) => maskCardNumbers(line, standardBrands) !== line || !/^\d{4}\.\d{4}\.\d{4} /.test(line)
+      assert.deepEqual(lines.filter(wrong), [])
+      assert.ok(lines.every(line => line.endsWith(` ${name}`)))
+      const own = ids.map(id => (BigInt(`0x${id}`) % 10n ** 12n).toString().padStart(12, '0'))
+      const changed = lines.filter((line, at) => line.slice(0, 14).replaceAll('.', '') !== own[at]).length
+      assert.ok(changed > 0 && changed < 400, `${changed}`)
+    })
+  it('is one also where nothing helps', () => assert.match(ownLine(ids[1]!, '4539578763621486'), / 4539578763621486$/))
 })

@@ -27,11 +27,13 @@ import type { HttpParts } from '../src/http/parts.ts'
 import {
   crowdedOpeningsMost,
   merchantsMost,
+  ofMerchantMost,
   openingsMost,
   pipelinedMost,
   strangersOpeningsMost,
   tlsCost,
 } from '../src/http/rates.ts'
+import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
@@ -81,7 +83,7 @@ function makeWatch(isShared?: (address: string) => boolean, clock = systemClock)
   }
   const begins = (asked: IncomingMessage, isServers: boolean) => {
     connections.begins(asked)
-    if (isServers) connections.isServers(asked)
+    if (isServers) connections.isServers(asked, sandbox.merchantId)
   }
   return { connections, socketFrom, rawFrom, begin, ask, begins }
 }
@@ -200,13 +202,15 @@ describe('newcomers', () => {
   it('are known for merchants’ servers, so many of them, whoever asked last', () => {
     const { clock } = standingClock()
     const watch = makeWatch(() => false, clock)
-    const asks = (address: string) => {
+    const asks = (address: string, merchantId: string) => {
       const socket = watch.socketFrom(address)
-      watch.begins(watch.ask(socket), true)
+      const asked = watch.ask(socket)
+      watch.begins(asked, false)
+      watch.connections.isServers(asked, merchantId)
       socket.destroy()
     }
-    for (const shop of ['198.51.100.1', '198.51.100.2', '198.51.100.1']) asks(shop)
-    for (let at = 2; at <= merchantsMost; at++) asks(`10.1.${at >> 8}.${at & 255}`)
+    for (const shop of ['198.51.100.1', '198.51.100.2', '198.51.100.1']) asks(shop, shop)
+    for (let at = 2; at <= merchantsMost; at++) asks(`10.1.${at >> 8}.${at & 255}`, `${at}`)
     assert.equal(
       admitted(watch, at => `192.0.2.${at % 16}`),
       strangersOpeningsMost,
@@ -219,6 +223,10 @@ describe('newcomers', () => {
       admitted(watch, () => '198.51.100.2'),
       crowdedOpeningsMost,
     )
+    // Of one merchant a few.
+    for (let at = 0; at <= ofMerchantMost; at++) asks(`203.0.113.${at}`, 'many')
+    const admittedOf = (at: number) => admitted(watch, () => `203.0.113.${at}`)
+    assert.deepEqual([0, 1, ofMerchantMost].map(admittedOf), [crowdedOpeningsMost, openingsMost, 0], 'together as many as one')
     watch.connections.stop()
   })
 
@@ -515,21 +523,35 @@ describe('connections', () => {
     assert.deepEqual([closed(late), closed(silent), closed(crowd)], [0, 20, 600])
   })
 
-  it('on which TLS does not stand yet are on their way', () => {
+  it('on which TLS does not stand yet are on their way for a moment, and then a crowd before who waits for an answer', () => {
     const { clock, tick } = standingClock()
     const { connections, socketFrom, ask, begins, rawFrom } = makeWatch(undefined, clock)
-    for (let at = 0; at < connectionsMost; at++) begins(ask(socketFrom(`198.51.100.${at % 41}`)), false)
-    const shop = Array.from({ length: 100 }, () => rawFrom('192.0.2.8'))
-    tick(3)
-    const more = Array.from({ length: 20 }, () => rawFrom('192.0.2.8'))
-    assert.deepEqual([...shop, ...more].filter(({ closed }) => closed).length, 0)
+    const shoppers = Array.from({ length: 96 }, (_, at) => {
+      const socket = socketFrom(`192.0.2.${at}`)
+      begins(ask(socket), false)
+      return socket
+    })
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const half: FakeSocket[] = []
+    const come = (count: number) => {
+      for (let at = 0; at < count; at++) half.push(rawFrom(`198.51.100.${at % 64}`))
+    }
+    // Sixteen in a second of each of the 64.
+    for (let second = 0; second < 7; second++) {
+      come(1024)
+      tick(second + 1)
+    }
+    assert.deepEqual([closed(shoppers), closed(half)], [0, 7 * 1024 - (connectionsMost - 96)])
+    assert.equal(half.slice(-1024).filter(({ closed }) => closed).length, 0, 'the last ones stand')
+    const shop = Array.from({ length: 100 }, () => rawFrom('192.0.2.200'))
+    assert.equal(closed(shop), 0)
     connections.stop()
   })
 
   it('on which a merchant’s server was answered just now are no crowd: it asks again', () => {
     const { clock, tick } = standingClock()
     const { connections, socketFrom, ask, begins } = makeWatch(undefined, clock)
-    const shop = Array.from({ length: 400 }, () => {
+    const shop = Array.from({ length: 200 }, () => {
       const outgoing = someAnswer()
       const socket = socketFrom('192.0.2.8')
       const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
@@ -538,7 +560,7 @@ describe('connections', () => {
       outgoing.emit('close')
       return socket
     })
-    const crowd = Array.from({ length: connectionsMost - 400 }, (_, at) => {
+    const crowd = Array.from({ length: connectionsMost - 200 }, (_, at) => {
       const socket = socketFrom(`198.51.100.${at % 39}`)
       begins(ask(socket), false)
       return socket
@@ -550,35 +572,6 @@ describe('connections', () => {
     }
     assert.deepEqual([come(9), closed(shop), closed(crowd)], [false, 0, 1])
     assert.deepEqual([come(11), closed(shop), closed(crowd)], [false, 1, 1])
-    connections.stop()
-  })
-
-  it('of a merchant’s server make no room for strangers, as long as it has few, whatever was answered on them', () => {
-    const { clock, tick } = standingClock()
-    const { connections, socketFrom, ask, begins, rawFrom } = makeWatch(undefined, clock)
-    const shop = (address: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const outgoing = someAnswer()
-        const socket = socketFrom(address)
-        const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
-        connections.asked(asked, outgoing, address)
-        begins(asked, true)
-        outgoing.emit('close')
-        return socket
-      })
-    const [small, large] = [shop('192.0.2.8', 100), shop('192.0.2.10', 300)]
-    const piped = socketFrom('192.0.2.8')
-    // The second is answered before the first: nothing more is owed there by what a merchant's server waits for.
-    const asked = [ask(piped), ask(piped)]
-    for (const one of asked) begins(one, true)
-    connections.answers(asked[1]!, 100)
-    tick(60)
-    const crowd = Array.from({ length: connectionsMost - 401 }, (_, at) => rawFrom(`198.51.100.${at % 64}`))
-    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
-    const more = Array.from({ length: 600 }, (_, at) => rawFrom(`198.51.100.${at % 64}`))
-    assert.deepEqual([closed(small), piped.closed], [0, false])
-    assert.ok(closed(large) > 0 && closed(large) < 300 - 126, `${closed(large)}`)
-    assert.equal(closed(large) + closed(crowd) + closed(more), 600)
     connections.stop()
   })
 
@@ -897,6 +890,39 @@ describe('connections', () => {
     const open = crowd.filter(({ closed }) => !closed).length
     assert.ok(open * size <= unfinishedBytesMost && open > 200, `${open} are open`)
     assert.equal(small.closed, false)
+    connections.stop()
+  })
+
+  it('hold more bytes where they are a merchant’s server’s: his burst is there for a moment, what strangers hold for long', () => {
+    const { connections, socketFrom, begin, ask, begins } = makeWatch()
+    begins(ask(socketFrom('192.0.2.99')), true)
+    const hold = (address: string, bytes: number) => {
+      const socket = socketFrom(address)
+      connections.keeps(begin(socket), bytes)
+      return socket
+    }
+    const strangers = Array.from({ length: 63 }, (_, at) => hold(`198.51.100.${at}`, unfinishedBytesMost / 64))
+    const burst = Array.from({ length: 4 }, () => hold('192.0.2.99', merchantsBytes / 4))
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    assert.deepEqual([closed(burst), closed(strangers)], [0, 3])
+    const more = hold('192.0.2.99', 2 * (unfinishedBytesMost / 64))
+    assert.equal(closed([...burst, more]), 1)
+    connections.stop()
+  })
+
+  it('that are all merchants’ make room too', () => {
+    const { connections, socketFrom, begin, ask, begins } = makeWatch()
+    const sockets = Array.from({ length: 40 }, (_, at) => {
+      const address = `192.0.2.${at}`
+      const asked = ask(socketFrom(address))
+      begins(asked, false)
+      connections.isServers(asked, `${at}`)
+      const socket = socketFrom(address)
+      connections.keeps(begin(socket), merchantsBytes / 2)
+      return socket
+    })
+    socketFrom('198.51.100.1')
+    assert.ok(sockets.some(({ closed }) => closed))
     connections.stop()
   })
 

@@ -485,6 +485,16 @@ describe('returns on a server', () => {
 })
 
 describe('what a file is called and refused with', () => {
+  it('is a case of its own where another is shown alike', async () => {
+    const account = desk.accounts.get('brasil-1')!
+    const names = ['4012-1008-20261127.ret', '4012-1016-20261127.ret']
+    for (const name of names) await refuseFile(parts, account, name, 'it is too long')
+    const alike = async () => (await desk.cases('returnFile')).filter(({ subject }) => subject.includes('401210…1127'))
+    assert.equal((await alike()).length, 2)
+    await closeSettled(desk.gateway.pool, aboutFile(parts, account, names[1]!), Date.now(), 'gateway', 'it was read')
+    assert.equal((await alike()).length, 1)
+  })
+
   it('may hold what no database can say: it is one case, and closes', async () => {
     const [name, account] = ['x\0\ud800.ret', parts.slipAccounts.get('brasil-1')!]
     for (let times = 0; times < 2; times++) await importBankFile(parts, account, name, Buffer.from(`x\0${'y'.repeat(600)}`))
@@ -492,7 +502,7 @@ describe('what a file is called and refused with', () => {
     assert.deepEqual(await casesOf('x\ufffd\ufffd.ret'), ['no \ufffd words'])
     const { rows } = await desk.gateway.pool.query(`select name from return_files where name like 'x_%'`)
     assert.deepEqual(rows, [{ name: 'x\ufffd\ufffd.ret' }])
-    const about = aboutFile(account, name)
+    const about = aboutFile(desk.parts, account, name)
     assert.ok(await hasOpenCase(desk.gateway.pool, about.merchantId, about.kind, about.subject))
     await closeSettled(desk.gateway.pool, about, 0, 'gateway', 'over')
     assert.deepEqual(await casesOf('x\ufffd\ufffd.ret'), [])

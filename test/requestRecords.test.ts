@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { Form } from '../src/contract/form.ts'
 import { systemClock, systemRandom, timeOrderedId } from '../src/platform/clock.ts'
 import { keepRequests } from '../src/reporting/requests/keep.ts'
 import { heldForm, maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
@@ -186,6 +187,17 @@ describe('a request', () => {
       const { path, paymentId } = shown(`/v1/payments/${id}`, sandbox)
       assert.deepEqual([path, paymentId], [`/v1/payments/${id}`, id])
       assert.equal(shown(`/v1/paymnets/${id}`, sandbox).path, `/v1/${sandbox ? 'paymnets' : '…'}/${id}`)
+      const form = {
+        pairs: [
+          ['amount', '1.00&authentication.password=our-shop-1'],
+          ['currency', 'EUR\nmerchantMemo=our'],
+        ],
+        broken: new Set<string>(),
+      } as Form
+      assert.deepEqual(shown('/v1/payments', sandbox, { form }).content.fields, [
+        ['amount', '1.00…'],
+        ['currency', 'EUR…'],
+      ])
       assert.ok(shown(`/v1/${'/a'.repeat(100_000)}`, sandbox).path.length <= 200)
       const errors = ['amount', 'our-shop-1'].map(name => ({ name, value: '', message: 'is wrong' }))
       const answer = JSON.stringify({ result: { code: '200.300.404', parameterErrors: errors } })

@@ -498,7 +498,7 @@ it('where all places are taken, what a browser waits for makes room, and what a 
       const callers = path === '/page' ? 'browser' : 'token'
       const answer = (request: Request) => {
         begun[callers]++
-        if (path === '/server') request.isServers()
+        if (path === '/server') request.isServers(sandbox.merchantId)
         return new Promise<never>(() => {})
       }
       return { name: path, answer, route: { method: 'GET', path, callers, answer } }
@@ -540,7 +540,7 @@ it('while many strangers send too much behind others, a new connection is closed
     (_, path) => {
       const answer = (request: Request) => {
         begun.push(path)
-        if (path === '/server') request.isServers()
+        if (path === '/server') request.isServers(sandbox.merchantId)
         return path === '/held' ? held : { status: 200, body: request.body }
       }
       return { name: path, answer, route: { method: path === '/form' ? 'POST' : 'GET', path, callers: 'browser', answer } }

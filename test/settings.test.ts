@@ -133,6 +133,8 @@ describe('a seed file that cannot be', () => {
     const bankAccount = { holder: 'Shop Ltd', number }
     const addresses = { shopLogo: `https://shop.example/${number}.png`, formOrigins: [`https://${number}.shop.example`] }
     assert.deepEqual(mistakes(fileWith({ acquirerAccounts: accounts, bankAccount, ...addresses })), [])
+    const routes = [{ bins: ['45320000-45329999', '45330000-45339999', '41110000-41119999'], acquirers: ['north'] }]
+    assert.deepEqual(mistakes(fileWith({ routes })), [])
     const { merchant } = settingsFor(standardBrandNames)
     const server = { host: '2600:1901:1000:1004::1', user: 'shop', hostKey: 'ssh-ed25519 AAAA' }
     assert.deepEqual(mistakesIn(merchant, { receiptFiles: server }), [])

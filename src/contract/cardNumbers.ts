@@ -36,15 +36,17 @@ const plainless: readonly (readonly [first: number, counts: number])[] = [
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
 /** May a card number stand in it? The one look at most values. */
-export const mayHoldCardNumber = (text: string): boolean => isLong(text) && holdsRun(text, unescaped(text))
+export const mayHoldCardNumber = (text: string): boolean => isLong(text) && holdsRun(text, unescaped(text), withMarks(text))
 
 /** A number in a circle can have two digits. */
 const isLong = (text: string): boolean => text.length >= shortest || (text.length >= shortest / 2 && numeral.test(text))
 
-const holdsRun = (text: string, plain: string): boolean => anyRun.test(text) || (plain !== text && anyRun.test(plain))
+const holdsRun = (...readings: readonly string[]): boolean =>
+  readings.some((text, at) => readings.indexOf(text) === at && anyRun.test(text))
 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
-export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && !holdsCardData(text)
+export const mayBeRepeated = (text: string): boolean =>
+  ![unescaped(text), withMarks(text)].some(one => ordinaryRun.test(one)) && !holdsCardData(text)
 
 /** Is there a card number of some brands in it, or a CVV? Without brands of any number that could be one. */
 export const holdsCardData = (text: string, brands?: CardLengths): boolean => maskCardNumbers(text, brands) !== text
@@ -86,6 +88,9 @@ const maskNumbers = (text: string, brands: CardLengths | undefined, plain?: stri
 
 /** What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. */
 export function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
+  const marked = withMarks(text)
+  const hiddenThere = marked === text ? text : hideCodes(marked, besideNumber, hide)
+  if (hiddenThere !== marked) return withoutCodes(hiddenThere, besideNumber, hide)
   const asWritten = hideCodes(text, besideNumber, hide)
   const plain = meant !== undefined && asWritten === text ? meant : unescaped(asWritten)
   if (plain === asWritten) return asWritten
@@ -97,6 +102,9 @@ const crossed = (text: string): string => text.replace(digits, 'x')
 
 /** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
 export function withoutNumber(text: string, number: string): string {
+  const marked = withMarks(text)
+  const hiddenThere = hideNumber(marked, number)
+  if (marked !== text && hiddenThere !== marked) return withoutNumber(hiddenThere, number)
   const asWritten = hideNumber(text, number)
   const plain = unescaped(asWritten)
   const replaced = hideNumber(plain, number)
@@ -141,9 +149,11 @@ export function beginningOf(text: string, most: number): string {
 /** What stands for a sign or a digit, or between them, and is written with letters; at the end also what was cut of one. */
 const references =
   /&lt;[^<>&]+(?:&gt;|(?:&g?t?)?$)|&(?:#x?[0-9a-f]{1,25};?|[a-z][a-z0-9]{1,31};|nbsp)|<[^<>]+>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,40}|<[^<>]*|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
-/** As many signs, none of which is a letter; a digit where it may be one. */
+/** As many signs, none of which is a letter. What stands for one sign may be a digit; digits within a mark are such, since what looks like one that is cut may be none. */
 const flattened = (written: string): string =>
-  (/^[&<]|^\\[bfnrt]/.test(written) && !written.startsWith('&#') ? '.' : '0').repeat(written.length)
+  /^[%\\](?![bfnrt])|^&#/.test(written)
+    ? '0'.repeat(written.length)
+    : written.replace(/[^\p{Nd}\p{No}]/gu, one => '.'.repeat(one.length))
 
 /** What is kept of what another server wrote: masked, with so much more of it that a number is known which is cut. `isWhole`: nothing more would have come. */
 export function writtenBeginning(text: string, most: number, isWhole = true): string {
@@ -186,7 +196,14 @@ export function replaceNumbers(
 ): string {
   if (!isLong(text)) return text
   const plain = meant ?? unescaped(text)
-  if (!holdsRun(text, plain)) return text
+  const marked = withMarks(text)
+  if (!holdsRun(text, plain, marked)) return text
+  if (marked !== text) {
+    // What stands open is judged as it stands.
+    const within = withMarks(replaceIn(text, lengthsOf, instead))
+    const replaced = replaceIn(within, lengthsOf, instead)
+    if (replaced !== within) return replaceNumbers(replaced, lengthsOf, instead)
+  }
   if (plain === text) return replaceIn(text, lengthsOf, instead)
   const written = new Set<string>()
   const asWritten = replaceIn(text, lengthsOf, found => {
@@ -201,7 +218,12 @@ export function replaceNumbers(
 
 /** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
  * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
-export function unescaped(text: string): string {
+export const unescaped = (text: string): string => read(text, true)
+
+/** The same, with what stands within marks of HTML; the text itself where it has none, or nothing in it is escaped. */
+const withMarks = (text: string): string => (/<|&lt;|%3c|\\u003c|\\x3c/i.test(text) ? read(text, false) : text)
+
+function read(text: string, marksGo: boolean): string {
   let plain = text
   for (let times = 0; times < 3 && /[%\\&]/.test(plain); times++) {
     plain = plain.replaceAll('&amp;', '&')
@@ -216,11 +238,11 @@ export function unescaped(text: string): string {
     // The mark first: of what was escaped no sign comes back.
     if (plain.includes('&'))
       plain = plain
-        .replace(/&lt;[^<>&]+&gt;/gi, ' ')
+        .replace(/&lt;[^<>&]+&gt;/gi, marksGo ? ' ' : '$&')
         .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5});?|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
-  return plain.includes('<') ? plain.replace(/<[^<>]+>/g, ' ') : plain
+  return marksGo && plain.includes('<') ? plain.replace(/<[^<>]+>/g, ' ') : plain
 }
 
 /** Most stand alone: those of ASCII are looked up. */

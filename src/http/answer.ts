@@ -33,7 +33,7 @@ export type Request = {
   /** Nobody is there any more to whom it could be answered. */
   isGone(): boolean
   /** To be called when a token of ours was found in it. */
-  isServers(): void
+  isServers(merchantId: string): void
   /** What is done when its answer is gone. */
   readonly whenAnswered: (() => void)[]
   /** What it turned out to be, for its record. */

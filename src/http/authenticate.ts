@@ -44,7 +44,7 @@ export function authenticator(parts: HttpParts): Authenticate {
     if (!isCaller(found)) return found
     const { merchantId, entityId, token } = found
     request.seen.caller = { merchantId, entityId, tokenId: token.id }
-    request.isServers()
+    request.isServers(merchantId)
     return found
   }
 }

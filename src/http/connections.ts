@@ -73,7 +73,7 @@ export type Connections = {
   /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
   begins(incoming: IncomingMessage): string | undefined
   /** Its token was found: a merchant's server waits for what comes of it. A browser asks again, and what has begun goes on without its connection. */
-  isServers(incoming: IncomingMessage): void
+  isServers(incoming: IncomingMessage, merchantId: string): void
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
   /** Is none that has come whole behind it on its connection? */
@@ -116,7 +116,7 @@ export function watchConnections(
   const connections = new Map<Socket, OpenConnection>()
   const networks = countNetworks<OpenConnection>()
   const rates = countArrivals(clock)
-  const room = makeRoom(clock, networks, rates.isStranger)
+  const room = makeRoom(clock, networks, rates.isMerchants)
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
@@ -125,8 +125,7 @@ export function watchConnections(
   const second = clock.every(1000, () => {
     const now = clock.elapsed()
     for (const one of connections.values()) {
-      // A handshake may take longer, and has an end of its own.
-      if (!unsecured.has(one.socket) && now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
+      if (now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
       if (now - one.idleSince >= keptSeconds * 1000) keepsFor(one, false)
       if (one.endsBefore !== undefined && now > one.endsBefore) one.socket.destroy()
     }
@@ -452,10 +451,10 @@ export function watchConnections(
       letsGo(incoming, one, asked)
       return body
     },
-    isServers(incoming) {
+    isServers(incoming, merchantId) {
       const { one, asked } = held(incoming)
       if (!one) return
-      rates.knowsMerchant(one.network.names)
+      rates.knowsMerchant(one.network.names, merchantId)
       serves(one, asked, true)
     },
     isOwed(socket) {

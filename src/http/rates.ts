@@ -6,7 +6,7 @@ import { addTo } from '../platform/counts.ts'
 import { networkShare } from '../platform/network.ts'
 import { lackOf } from '../platform/parsing.ts'
 
-/** Connections that the network of a merchant's server opens in a second, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
+/** Connections that one merchant's servers open in a second, from one network and from all that are known as his, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
 /** The same of all strangers together; beyond it each of their networks opens a few, for a while. Who comes next waits behind all that were let in. */
 export const strangersOpeningsMost = 1024
@@ -24,9 +24,11 @@ export const pipelinedOfAllMost = 8192
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 /** So long after strangers sent too much they still have less. */
 const crowdedSeconds = 10
-/** A network with a merchant's server is known as such for an hour after its last request, and not more of them. */
+/** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant a few: who has a token and many
+ * addresses is a crowd like any other. */
 const merchantsSeconds = 3600
 export const merchantsMost = 8192
+export const ofMerchantMost = 8
 
 /** The names of the networks around a caller, the narrowest first; `['']` of a trusted proxy. */
 export type NetworkNames = readonly string[]
@@ -41,10 +43,10 @@ export type ArrivalRates = {
   admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
   /** Is it one of strangers who send too many requests behind others just now? */
   isCrowd(around: NetworkNames): boolean
-  /** Neither a trusted proxy nor the network of a merchant's server that we know. */
-  isStranger(around: NetworkNames): boolean
-  /** A token was found there. */
-  knowsMerchant(around: NetworkNames): void
+  /** Was a token used from there within the hour? */
+  isMerchants(around: NetworkNames): boolean
+  /** A token of the merchant was found there. */
+  knowsMerchant(around: NetworkNames, merchantId: string): void
   stop(): void
 }
 
@@ -52,8 +54,9 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const openings = new Map<string, number>()
   const behind = new Map<string, number>()
   const smallPieces = new Map<string, number>()
-  /** When a merchant's server asked last from a network. */
-  const merchants = new Map<string, number>()
+  /** Whose server asked last from a network, and when; and the networks of each. Both have those last that asked last. */
+  const merchants = new Map<string, { readonly asked: number; readonly merchantId: string }>()
+  const networksOf = new Map<string, Set<string>>()
   let rushUntil = Number.NEGATIVE_INFINITY
   let crowdedUntil = Number.NEGATIVE_INFINITY
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
@@ -68,14 +71,28 @@ export function countArrivals(clock: Clock): ArrivalRates {
     return !isOver
   }
 
-  function isStranger(around: NetworkNames): boolean {
-    const asked = merchants.get(around[0]!)
-    return !isProxys(around) && (asked === undefined || clock.elapsed() - asked >= merchantsSeconds * 1000)
+  function isMerchants(around: NetworkNames): boolean {
+    const known = merchants.get(around[0]!)
+    return known !== undefined && clock.elapsed() - known.asked < merchantsSeconds * 1000
+  }
+  const isStranger = (around: NetworkNames): boolean => !isProxys(around) && !isMerchants(around)
+
+  function forget(network: string | undefined): void {
+    const known = network === undefined ? undefined : merchants.get(network)
+    if (!known) return
+    merchants.delete(network!)
+    const own = networksOf.get(known.merchantId)!
+    own.delete(network!)
+    if (own.size === 0) networksOf.delete(known.merchantId)
   }
 
   return {
     admits(around, isTls) {
-      if (!isStranger(around)) return isWithin(openingsMost, openings, around)
+      if (!isStranger(around)) {
+        const known = merchants.get(around[0]!)
+        const ofMerchant = known ? addTo(openings, `of ${known.merchantId}`, 1) : 0
+        return isWithin(openingsMost, openings, around) && ofMerchant <= openingsMost
+      }
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
       const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : strangersOpeningsMost
@@ -100,13 +117,17 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (isProxys(whose)) return !isTooMuch
       return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
     },
-    isStranger,
+    isMerchants,
     isCrowd: around => isStranger(around) && clock.elapsed() < crowdedUntil,
-    knowsMerchant(around) {
+    knowsMerchant(around, merchantId) {
       if (isProxys(around)) return
-      merchants.delete(around[0]!)
-      merchants.set(around[0]!, clock.elapsed())
-      if (merchants.size > merchantsMost) merchants.delete(merchants.keys().next().value!)
+      const network = around[0]!
+      forget(network)
+      merchants.set(network, { asked: clock.elapsed(), merchantId })
+      const own = networksOf.get(merchantId) ?? new Set()
+      networksOf.set(merchantId, own.add(network))
+      if (own.size > ofMerchantMost) forget(own.values().next().value)
+      if (merchants.size > merchantsMost) forget(merchants.keys().next().value)
     },
     stop: () => second.cancel(),
   }

@@ -77,13 +77,10 @@ export type Room = {
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
 }
 
-/** So many connections of a merchant's network make no room for strangers, whatever happens on them: he would not know what became of his payments. */
-const merchantsSpared = 128
+/** Bytes of requests that a merchant's network may have more than any other before one of its connections goes: strangers' lie there for long, his burst for a moment. */
+export const merchantsBytes = 4 * 1024 * 1024
 
-export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isStranger: (names: NetworkNames) => boolean): Room {
-  const crowdFor = (network: CallerNetwork<OpenConnection>): number =>
-    spareCrowd(network) - (isProxys(network.names) || isStranger(network.names) ? 0 : merchantsSpared)
-
+export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
     const found = networkName(newcomer) === '' ? proxiedWhoGoes(newcomer) : undefined
     return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
@@ -93,11 +90,11 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isStr
    * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
     // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
-    const own = crowdFor(newcomer)
+    const own = spareCrowd(newcomer)
     let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
-      const crowd = crowdFor(network)
+      const crowd = spareCrowd(network)
       if (crowd < largest) continue
       const isLarger = network !== newcomer && crowd > own
       const found =
@@ -162,12 +159,13 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isStr
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
   function mostHeld(what: 'kept' | 'untaken'): OpenConnection {
     const now = clock.elapsed()
-    let together = 0
+    let together = Number.NEGATIVE_INFINITY
     let own = 0
     let most: OpenConnection | undefined
     for (const network of networks.all()) {
-      const crowd = crowdOf(network, what)
-      if (crowd < together) continue
+      const bytes = crowdOf(network, what)
+      const crowd = bytes - (what === 'kept' && isMerchants(network.names) ? merchantsBytes : 0)
+      if (bytes === 0 || crowd < together) continue
       if (crowd > together) own = 0
       together = crowd
       for (const one of network.asking) {

@@ -321,7 +321,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       reachedAt: reached,
       number,
       isGone: () => incoming.socket.destroyed,
-      isServers: () => connections.isServers(incoming),
+      isServers: merchantId => connections.isServers(incoming, merchantId),
       whenAnswered: [],
       seen: {},
     }

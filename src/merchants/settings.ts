@@ -50,7 +50,15 @@ const isInClear = (written: string) => isIP(written) !== 0 || !holdsCardData(wri
 const inClearRule = 'must not hold a card number or a CVV'
 export const unnumbered = (schema: TextSchema) => where(schema, isInClear, inClearRule)
 /** Settings that are full of digits, and no texts of people: identifiers that others gave, accounts, addresses, and what machines made. */
-const identifiers: ReadonlySet<string> = new Set(['channel', 'merchantId', 'number', 'hostKey', 'shopLogo', 'formOrigins'])
+const identifiers: ReadonlySet<string> = new Set([
+  'bins',
+  'channel',
+  'merchantId',
+  'number',
+  'hostKey',
+  'shopLogo',
+  'formOrigins',
+])
 /** What an entity is called: it stands in clear wherever the entity does. */
 export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */

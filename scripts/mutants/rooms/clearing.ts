@@ -5,8 +5,10 @@ import type { Mutant } from '../plant.ts'
 export const clearingMutants: readonly Mutant[] = [
   { name: 'returns: the name of a file keeps a card number', file: 'src/clearing/storedName.ts', tests: ['intake'],
     find: 'shortenCards(storableText(name), knownBrands)', instead: 'storableText(name)' },
-  { name: 'returns: two names that differ by a card number alone are one', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
-    find: "`${stored} ${createHash('sha256').update(name).digest('hex').slice(0, 16)}`", instead: 'stored' },
+  { name: 'returns: two names that differ by a card number alone are one', file: 'src/clearing/storedName.ts', tests: ['intake'],
+    find: "`${stored} ${keyedHashes(keys, 'name of a file', name)[0]!.toString('hex').slice(0, 16)}`", instead: 'stored' },
+  { name: 'returns: two files whose names are shown alike have one case', file: 'src/clearing/intake/bankFile.ts', tests: ['intake'],
+    find: '${nameMark(keys, name)}', instead: "${nameMark(keys, name).replace(/ [0-9a-f]{16}$/, '')}" },
   { name: 'an acknowledgement of another trace accepts a capture', file: 'src/clearing/captures/acknowledge.ts', tests: ['captures'],
     find: 'filed?.said.trace === theirs.trace &&', instead: '' },
   { name: 'moves: an acknowledgement stops at who has left', file: 'src/clearing/captures/acknowledge.ts', tests: ['captures'],

@@ -11,6 +11,8 @@ export const reportingMutants: readonly Mutant[] = [
     find: "? part : '…'))", instead: '? part : part))' },
   { name: 'records: the id of a checkout is that of a payment', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: 'named && isTimeOrdered(named) ? named : undefined', instead: 'named' },
+  { name: 'records: what stands behind a value is shown', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: 'if (own !== value) return', instead: 'if (own === undefined) return' },
   { name: 'records: live shows strange names in errors', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: 'sandbox ? parameterErrors : parameterErrors.map(withoutStrangeName)', instead: 'parameterErrors' },
   { name: 'reports: a spreadsheet takes a text for a formula', file: 'src/reporting/csv.ts', tests: ['reports', 'officePayments'],

@@ -9,7 +9,7 @@ import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '..
 import { readReturn } from '../returns/readReturn.ts'
 import { BrokenReturn } from '../returns/rows.ts'
 import { inTurns } from '../steps.ts'
-import { storedName } from '../storedName.ts'
+import { nameMark } from '../storedName.ts'
 import { importTransferReturn, isTransferReturn, readTransferReturn } from '../transfers/transferReturn.ts'
 
 export type BankFileParts = ReturnParts & TransferParts
@@ -40,8 +40,8 @@ export async function importBankFile(
   return 'broken' in report ? refuseFile(parts, account, name, report.broken) : report
 }
 
-export const aboutFile = (account: SlipAccount, name: string) =>
-  ({ merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${storedName(name)}` }) as const
+export const aboutFile = ({ keys }: Pick<BankFileParts, 'keys'>, account: SlipAccount, name: string) =>
+  ({ merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${nameMark(keys, name)}` }) as const
 
 export async function refuseFile(
   parts: BankFileParts,
@@ -49,7 +49,7 @@ export async function refuseFile(
   name: string,
   why: string,
 ): Promise<{ readonly broken: string }> {
-  await openCase(parts.database.work, parts, { ...aboutFile(account, name), details: { file: name, why } })
+  await openCase(parts.database.work, parts, { ...aboutFile(parts, account, name), details: { file: name, why } })
   return { broken: why }
 }
 

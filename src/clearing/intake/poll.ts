@@ -1,7 +1,6 @@
 // Files that banks and store chains lay down on servers of theirs: fetched by SFTP, imported, and moved to `done` only when all that they say is stored. Due work
 // that any process may take, one row for each account, so that one at a time looks.
 
-import { createHash } from 'node:crypto'
 import type { SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
@@ -13,7 +12,7 @@ import { type RemoteFile, type Sftp, SftpError } from '../../platform/sftp/sftp.
 import { subjectOf } from '../reconciliation/store.ts'
 import { returnBytesMost, tooLong } from '../returns/rows.ts'
 import { fileHash } from '../steps.ts'
-import { storedName } from '../storedName.ts'
+import { nameMark, storedName } from '../storedName.ts'
 import { aboutFile, type BankFileParts, importBankFile, isWhole, notMoved, refuseFile, tellFailed } from './bankFile.ts'
 
 export type IntakeParts = BankFileParts & { readonly log: Log; readonly slipAccounts: SlipAccounts; readonly sftp: OpenSftp }
@@ -37,15 +36,9 @@ type Mark = { readonly state?: LeftState; readonly times: number }
 
 const versionOf = ({ bytes, modifiedAt }: RemoteFile): string => `${bytes} ${modifiedAt} `
 
-/** A name with a card number in it is not kept: what stands for it is that of no other. */
-function markName({ name }: Pick<RemoteFile, 'name'>): string {
-  const stored = storedName(name)
-  return stored === name ? name : `${stored} ${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
-}
-
 /** Of another size or time it is another file. But a server may make up a time for each look: then what was seen of it counts, unless somebody was told. */
-function markIn(marks: ReadonlyMap<string, string>, file: RemoteFile): Mark {
-  const [bytes, modifiedAt, state, count = '1'] = (marks.get(markName(file)) ?? '').split(' ')
+function markIn(mark: string | undefined, file: RemoteFile): Mark {
+  const [bytes, modifiedAt, state, count = '1'] = (mark ?? '').split(' ')
   const times = Number(count)
   if (bytes !== `${file.bytes}`) return { times: 0 }
   if (modifiedAt !== `${file.modifiedAt}` && (times < failuresBeforeCase || state === 'told')) return { times }
@@ -96,20 +89,21 @@ async function fetchAll(
   marks: Map<string, string>,
 ): Promise<string | undefined> {
   const { files, isCut } = await server.list(place.folder)
-  const names = new Set(files.map(markName))
+  const nameOf = ({ name }: RemoteFile) => nameMark(parts.keys, name)
+  const names = new Set(files.map(nameOf))
   for (const name of marks.keys()) if (!names.has(name)) marks.delete(name)
   const waiting = files
-    .map(file => ({ file, left: markIn(marks, file) }))
+    .map(file => ({ file, left: markIn(marks.get(nameOf(file)), file) }))
     .filter(({ left }) => left.state !== 'told')
     .sort((one, other) => turnOf(one.left) - turnOf(other.left))
   const stuck: string[] = []
   let movesNothing = false
   for (const { file, left } of waiting.slice(0, filesAtOnce)) {
     if (left.state === 'stored' && movesNothing) continue // one is enough to see it
-    const mark = (state: LeftState) => marks.set(markName(file), `${versionOf(file)}${state} ${left.times + 1}`)
+    const mark = (state: LeftState) => marks.set(nameOf(file), `${versionOf(file)}${state} ${left.times + 1}`)
     mark('unread') // it comes last, whatever happens now
     const state = await takeFile(parts, server, account, place, file, left)
-    if (state === 'moved') marks.delete(markName(file))
+    if (state === 'moved') marks.delete(nameOf(file))
     else mark(state)
     if (state === 'unread' && left.state === 'unread') stuck.push(storedName(file.name))
     movesNothing ||= state === 'stored' && left.state === 'stored'
@@ -133,7 +127,7 @@ async function takeFile(
   const settle = () =>
     left.state === undefined
       ? undefined
-      : closeSettled(parts.database.work, aboutFile(account, name), parts.clock.real(), 'gateway', 'it was read and moved')
+      : closeSettled(parts.database.work, aboutFile(parts, account, name), parts.clock.real(), 'gateway', 'it was read and moved')
   let isStored = false
   try {
     const bytes = file.bytes > returnBytesMost ? undefined : await server.read(`${folder}/${name}`, returnBytesMost)

@@ -115,7 +115,12 @@ function shownValue({ parameter, keyError, path }: NamedParameter, value: string
   if (parameter.secret) return hidden
   if (matches(hex32, value)) return value // ids are full of digits
   // What is not even well-formed may be a card number with a slip in it.
-  if (!matches(parameter.format, value) && !mayBeRepeated(value)) return hidden
+  if (!matches(parameter.format, value)) {
+    // Behind the slip of a client that escapes what parts parameters stand others, among them secrets.
+    const [own] = value.split(/[&;\r\n]/, 1) as [string]
+    if (!mayBeRepeated(value)) return hidden
+    if (own !== value) return `${own.slice(0, valueMost)}…`
+  }
   const shown = maskKeyed(parameter.key && String(path.at(-1)), value)
   return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
 }
