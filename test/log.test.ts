@@ -72,6 +72,8 @@ it('card numbers are masked with spaces, dots and hyphens between', () => {
   }
   assert.equal(scrub('4539578763621487'), '4539578763621487')
   assert.equal(scrub('R 4539578763621486 cvv: 942'), 'R [card number] cvv: [code]')
+  assert.equal(scrub('R 4539578763621486=34052011942 is.'), 'R [card number]=[code] is.')
+  assert.equal(scrub('R 4539578763621486 0534 942 is.'), 'R [card number] 0534 [code] is.')
   assert.equal(scrub('the cvv 942 of order 943'), 'the cvv [code] of order 943')
 })
 

@@ -190,12 +190,13 @@ function clean(fields: LogFields): Record<string, unknown> {
   return cleaned
 }
 
-/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand, and CVVs. */
+/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand, and CVVs, which are known by the number beside them. */
 export function scrub(text: string): string {
-  const scrubbed = replaceNumbers(
-    text,
-    () => cardLengths,
-    () => '[card number]',
-  )
-  return withoutCodes(scrubbed, scrubbed !== text, () => '[code]')
+  const withoutNumbers = (one: string) =>
+    replaceNumbers(
+      one,
+      () => cardLengths,
+      () => '[card number]',
+    )
+  return withoutNumbers(withoutCodes(text, withoutNumbers(text) !== text, () => '[code]'))
 }
