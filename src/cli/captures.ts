@@ -3,10 +3,11 @@
 import type { Command } from 'commander'
 import { acceptByHand, importAcknowledgement } from '../clearing/captures/acknowledge.ts'
 import { countUnfiled, findFiles, findWaitingCaptures } from '../clearing/captures/store.ts'
+import { storedNameAt } from '../clearing/storedName.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { amountText } from '../contract/amounts.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne, refuseBroken } from './files.ts'
-import { fileName, freeText } from './freeText.ts'
+import { freeText } from './freeText.ts'
 import { type CommandParts, looksLikeId, readText, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -131,7 +132,7 @@ async function acknowledge(
 ): Promise<{ missing: number; lines: readonly FileLineText[] }> {
   const { lines, tell } = collectLines()
   const acquirer = { name, acquirerId: account.acquirerId, rules: dialect.captures }
-  const report = await importAcknowledgement(opened, acquirer, fileName(opened, file), readText(file), tell)
+  const report = await importAcknowledgement(opened, acquirer, storedNameAt(file), readText(file), tell)
   if ('broken' in report) return refuseBroken(opened, { what: 'acknowledgement', of: name, file, why: report.broken })
   return { missing: report.missing, lines }
 }

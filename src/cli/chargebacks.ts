@@ -4,12 +4,12 @@ import type { Command } from 'commander'
 import { chargebackReports, findNamed, mismatches } from '../clearing/chargebacks/chargebacks.ts'
 import { noHeading } from '../clearing/handedIn.ts'
 import { importFile } from '../clearing/import.ts'
+import { storedNameAt } from '../clearing/storedName.ts'
 import { buildNumber } from '../platform/build.ts'
 import { areHeld } from '../platform/database/elsewhere.ts'
 import { readCells } from '../start/cells.ts'
 import { isHeldText, openCells, silentText } from './eachCell.ts'
 import { collectLines, type FileLineText, lineText, refuseBroken } from './files.ts'
-import { fileName } from './freeText.ts'
 import { type CommandParts, readText, refuseCommand, runCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -26,7 +26,7 @@ export default (program: Command): void => {
       return withOpened(async opened => {
         const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
         const parts = { ...opened, build: buildNumber() }
-        const counts = await importFile(parts, chargebackReports, fileName(opened, file), readText(file), tell)
+        const counts = await importFile(parts, chargebackReports, storedNameAt(file), readText(file), tell)
         if (!counts) return refuseBroken(opened, { what: 'chargebacks', file, why: noHeading })
         const { recorded, known, refused } = counts
         const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
@@ -78,7 +78,7 @@ async function importOverCells(file: string, cellsFile: string, options: ReadOpt
       const own = read.filter(({ at }) => !settled.has(at) && cellOf(at) === parts)
       const told = collectLines()
       const format = { ...chargebackReports, read: () => own }
-      if (own.length > 0) await importFile({ ...parts, build: buildNumber() }, format, fileName(parts, file), text, told.tell)
+      if (own.length > 0) await importFile({ ...parts, build: buildNumber() }, format, storedNameAt(file), text, told.tell)
       lines.push(...told.lines)
     }
     lines.sort((a, b) => a.line - b.line)

@@ -2,11 +2,11 @@
 
 import { type HandedInKind, tellRefused } from '../clearing/handedIn.ts'
 import type { LineResult } from '../clearing/import.ts'
+import { storedNameAt } from '../clearing/storedName.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { visible } from '../platform/errors.ts'
 import { readAcquirers, sandboxAcquirer } from '../start/acquirers.ts'
 import type { Config } from '../start/config.ts'
-import { fileName } from './freeText.ts'
 import { type CommandParts, refuseCommand, refuseWords } from './open.ts'
 
 export type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
@@ -27,7 +27,7 @@ export async function refuseBroken(
   opened: CommandParts,
   { what, of, file, why }: Pick<HandedInKind, 'what' | 'of'> & { readonly file: string; readonly why: string },
 ): Promise<never> {
-  await tellRefused(opened, { what, ...(of !== undefined && { of }), name: fileName(opened, file), why })
+  await tellRefused(opened, { what, ...(of !== undefined && { of }), name: storedNameAt(file), why })
   return refuseCommand(`Nothing of ${file} was read: ${why}.`)
 }
 

@@ -1,7 +1,6 @@
 // What people write in their own words and what is stored of it, as the back office takes it: card numbers shortened, with no CVV beside them, of a bounded
 // length, and nothing in it that moves a cursor, hides or turns around what is beside it. `name` is that of the option or argument.
 
-import { basename } from 'node:path'
 import { shortenCards } from '../contract/cardNumbers.ts'
 import { type CommandParts, refuseWords } from './open.ts'
 
@@ -13,6 +12,3 @@ export function freeText(opened: Brands, name: string, given: string, most: numb
     refuseWords(`${name} must be 1 to ${most} characters in one line, none of them invisible.`)
   return shortenCards(text, opened.config.cardBrands)
 }
-
-/** Names of files are texts of people too. */
-export const fileName = ({ config }: Brands, path: string): string => shortenCards(basename(path), config.cardBrands)

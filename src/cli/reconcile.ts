@@ -4,12 +4,12 @@ import type { Command } from 'commander'
 import { type ComparedDay, compareDay } from '../clearing/reconciliation/compare.ts'
 import { dayAfter, dayOf } from '../clearing/reconciliation/day.ts'
 import { importSettlement, missLines, type SettlingAcquirer } from '../clearing/reconciliation/settlement.ts'
+import { storedNameAt } from '../clearing/storedName.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { netOf } from '../connectors/cards/iso8583/totals.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne, refuseBroken } from './files.ts'
-import { fileName } from './freeText.ts'
 import { type CommandParts, readDate, readText, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -60,7 +60,7 @@ async function readFile(
     layout: dialect.settlementFile,
   }
   const { lines, tell } = collectLines()
-  const report = await importSettlement(opened, acquirer, fileName(opened, file), readText(file), tell)
+  const report = await importSettlement(opened, acquirer, storedNameAt(file), readText(file), tell)
   if ('broken' in report) return refuseBroken(opened, { what: 'settlement', of: name, file, why: report.broken })
   return { day: report.day, lines }
 }

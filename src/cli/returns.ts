@@ -10,11 +10,11 @@ import { readReturn } from '../clearing/returns/readReturn.ts'
 import { returnBytesMost } from '../clearing/returns/rows.ts'
 import { findReturns } from '../clearing/returns/store.ts'
 import { inTurns } from '../clearing/steps.ts'
+import { storedNameAt } from '../clearing/storedName.ts'
 import type { SlipAccount } from '../connectors/slips/accounts.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
 import { chosenOf, collectLines, type FileLineText, lineText } from './files.ts'
-import { fileName } from './freeText.ts'
 import { type CommandParts, readBytes, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -91,7 +91,7 @@ export default (program: Command): void => {
       const read: ReadFile[] = []
       for (const path of paths) read.push(...(await (options.folder ? readFolder : readFile)(parts, path, options)))
       for (const { broken, account: of, name } of read)
-        if (broken !== null) await tellRefused(parts, { what: 'return', of, name: fileName(parts, name), why: broken })
+        if (broken !== null) await tellRefused(parts, { what: 'return', of, name: storedNameAt(name), why: broken })
       const files = read.map(({ lines, ...file }) => file)
       const lines = read.flatMap(({ name, lines }) => lines.map(line => ({ file: name, ...line })))
       show(options, { files, lines }, () => read.map(fileText).join(''))
@@ -153,7 +153,7 @@ async function readFile(parts: ImportingParts, path: string, { account: name, sa
   const bytes = await readBytes(path, returnBytesMost)
   const account = await accountOfFile(chosenAccounts(parts.config, name), path, bytes)
   const { lines, tell } = collectLines()
-  const stored = fileName(parts, path)
+  const stored = storedNameAt(path)
   const report = await importReturn(parts, returnsOf(account), stored, bytes, tell, { sameNumber: sameNumber === true })
   return [documentOf(account.name, basename(path), report, lines)]
 }

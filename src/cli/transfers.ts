@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import { fileSeries } from '../clearing/fileSeries.ts'
 import { returnBytesMost } from '../clearing/returns/rows.ts'
+import { storedNameAt } from '../clearing/storedName.ts'
 import { transferReference } from '../clearing/transfers/transferFile.ts'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
 import { transferWaitsFor } from '../clearing/transfers/write.ts'
@@ -14,7 +15,7 @@ import { buildNumber } from '../platform/build.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import type { Config } from '../start/config.ts'
 import { collectLines, linesText, refuseBroken } from './files.ts'
-import { fileName, freeText } from './freeText.ts'
+import { freeText } from './freeText.ts'
 import {
   type CommandParts,
   looksLikeId,
@@ -119,7 +120,7 @@ export default (program: Command): void => {
         const { lines, tell } = collectLines()
         const bytes = await readBytes(file, returnBytesMost)
         const how = { sameNumber: options.sameNumber === true }
-        const report = await importTransferReturn(partsOf(opened), account, fileName(opened, file), bytes, tell, how)
+        const report = await importTransferReturn(partsOf(opened), account, storedNameAt(file), bytes, tell, how)
         if ('broken' in report) return refuseBroken(opened, { what: 'return', of: account.name, file, why: report.broken })
         show(options, { lines }, () => linesText(lines))
         if (report.refused > 0) process.exitCode = 1
