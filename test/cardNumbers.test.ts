@@ -93,7 +93,12 @@ const forms = [
   '<card pan="4539&nbsp;5787&nbsp;6362\\u00201486"/>',
   'qty &lt; some card 4539%205787%206362%201486 total &gt; few',
   'Jane <4539%2D5787%2D6362%2D1486>',
-  '&#52&#53&#51&#57 5787 6362 1486',
+  encodeURIComponent(encodeURIComponent('<card pan="4539 5787 6362 1486"/>')),
+  '&#60;card pan=4539&nbsp;5787&nbsp;6362&nbsp;1486&#62;',
+  '&amp;lt;card pan=4539%205787%206362%201486&amp;gt;',
+  '%26lt;card pan=4539%205787%206362%201486%26gt;',
+  '&#52&#53&#51&#57;578763621486',
+  'see &#4539%205787%206362%201486',
   `4539<span style="${'margin: 0; '.repeat(40)}">5787</span>6362 1486`,
   '4539&lt;br&gt;5787&amp;lt;br/&amp;gt;6362&lt;/td&gt;&lt;td class=x&gt;1486',
   '4539&#32;5787&#x20;6362&middot;1486',
@@ -297,6 +302,14 @@ describe('what is a card number', () => {
       ['%2542%2530%34'.repeat(14), 26],
     ] as const)
       await costsTimes(most, judged(letters), judged(formOf(value)), value.slice(0, 9))
+    // One number at each third depth of escaping, within a mark.
+    const deep = Array.from({ length: 150 }, (_, at) => `4539578763621 4%${'25'.repeat(3 * at)}386 `).join('')
+    await costsTimes(
+      8,
+      () => maskCardNumbers(` ${deep}`),
+      () => maskCardNumbers(`<${deep}`),
+      'depths within a mark',
+    )
   })
 
   test('the log masks more: whatever has a right check digit', () => {

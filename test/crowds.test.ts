@@ -92,7 +92,7 @@ const never: Timer = { cancel() {}, unref: () => never }
 const everybody = () => true
 
 /** Time that stands until it is told, and what happens each second in it, or as often as `isMeant`. */
-function standingClock(isMeant = (milliseconds: number): boolean => milliseconds === 1000) {
+function standingClock(isMeant = (milliseconds: number): boolean => milliseconds === 1000 || milliseconds === 250) {
   let elapsed = 0
   const each: (() => void)[] = []
   const every: Clock['every'] = (milliseconds, act) => {
@@ -575,6 +575,68 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('of one merchant rest on a few at a few addresses: the others are a crowd, and a shopper who has pressed Pay is none', () => {
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, ask, begins } = makeWatch(undefined, clock)
+    const shoppers = Array.from({ length: 10 }, (_, at) => {
+      const socket = socketFrom(`192.0.2.${at}`)
+      begins(Object.assign(ask(socket), { method: at % 2 === 0 ? 'POST' : 'GET' }), false)
+      return socket
+    })
+    const rested = (address: string) => {
+      const outgoing = someAnswer()
+      const socket = socketFrom(address)
+      const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+      connections.asked(asked, outgoing, address)
+      begins(asked, true)
+      outgoing.emit('close')
+      return socket
+    }
+    const merchants = Array.from({ length: connectionsMost - 10 }, (_, at) => rested(`198.51.100.${at % 5}`))
+    tick(2)
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const come = (count: number, address: (at: number) => string) =>
+      Array.from({ length: count }, (_, at) => socketFrom(address(at)))
+    const more = come(60, at => `203.0.113.${at}`)
+    assert.deepEqual([closed(shoppers), closed(more), closed(merchants)], [0, 0, 60])
+    for (const socket of merchants) socket.destroy()
+    // At many addresses it rests on those that are known, and the others are a crowd.
+    const many = Array.from({ length: connectionsMost - 70 }, (_, at) => rested(`198.51.100.${at % 64}`))
+    tick(4)
+    const last = come(60, at => `203.0.113.${60 + at}`)
+    assert.deepEqual([closed(shoppers), closed(last), closed(many) >= 60], [0, 0, true])
+    connections.stop()
+  })
+
+  it('on which somebody has pressed Pay do not go for newcomers, where all others have just come', () => {
+    const { connections, socketFrom, ask, begins } = makeWatch(undefined, standingClock().clock)
+    const shopper = socketFrom('192.0.2.1')
+    begins(Object.assign(ask(shopper), { method: 'POST' }), false)
+    for (let at = 0; at < connectionsMost + 500; at++) socketFrom(`198.51.100.${at % 64}`)
+    assert.equal(shopper.closed, false)
+    connections.stop()
+  })
+
+  it('that were opened just now are no crowd for a second and a quarter at most', () => {
+    const quarters: (() => void)[] = []
+    let elapsed = 0
+    const every: Clock['every'] = (milliseconds, act) => {
+      if (milliseconds === 250) quarters.push(act)
+      return never
+    }
+    const { connections, socketFrom, ask, begins } = makeWatch(undefined, { ...systemClock, every, elapsed: () => elapsed })
+    const shopper = socketFrom('192.0.2.1')
+    begins(ask(shopper), false)
+    const open = (count: number) => Array.from({ length: count }, (_, at) => socketFrom(`198.51.100.${at % 64}`))
+    open(2048)
+    elapsed = 1000
+    for (const act of quarters) act()
+    open(2047)
+    open(500)
+    assert.equal(shopper.closed, false)
+    connections.stop()
+  })
+
   it('of browsers make room also where something that has not come whole stands behind their requests', () => {
     const { connections, socketFrom, ask, begin, begins } = makeWatch()
     for (const address of ['198.51.100.2', '198.51.100.3', '198.51.100.4', '198.51.100.5'])
@@ -907,6 +969,21 @@ describe('connections', () => {
     assert.deepEqual([closed(burst), closed(strangers)], [0, 3])
     const more = hold('192.0.2.99', 2 * (unfinishedBytesMost / 64))
     assert.equal(closed([...burst, more]), 1)
+    connections.stop()
+  })
+
+  it('hold more bytes where they are a merchant’s server’s behind a proxy too', () => {
+    const { connections, socketFrom, begin, ask, begins } = makeWatch(address => address === '10.0.0.1')
+    begins(ask(socketFrom('10.0.0.1'), '192.0.2.99'), true)
+    const hold = (caller: string, bytes: number) => {
+      const socket = socketFrom('10.0.0.1')
+      connections.keeps(begin(socket, caller), bytes)
+      return socket
+    }
+    const strangers = Array.from({ length: 63 }, (_, at) => hold(`198.51.100.${at}`, unfinishedBytesMost / 64))
+    const burst = Array.from({ length: 4 }, () => hold('192.0.2.99', merchantsBytes / 4))
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    assert.deepEqual([closed(burst), closed(strangers)], [0, 3])
     connections.stop()
   })
 

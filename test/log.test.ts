@@ -73,6 +73,10 @@ it('card numbers are masked with spaces, dots and hyphens between', () => {
   assert.equal(scrub('4539578763621487'), '4539578763621487')
   assert.equal(scrub('R 4539578763621486 cvv: 942'), 'R [card number] cvv: [code]')
   assert.equal(scrub('R 4539578763621486=34052011942 is.'), 'R [card number]=[code] is.')
+  // Some groups of a number read as a month and a year, or as what stands behind a word for a code.
+  for (const text of ['4539-5787-6362-1486', 'cvv: 4539 5787 6362 1486', 'cvc 4539-5787-6362-1486'])
+    assert.equal(scrub(`R ${text} is.`), `R ${text.replace(/4539.*/, '[card number]')} is.`)
+  assert.equal(scrub('4038-5317-1254-6987'), '[card number]')
   assert.equal(scrub('R 4539578763621486 0534 942 is.'), 'R [card number] 0534 [code] is.')
   assert.equal(scrub('the cvv 942 of order 943'), 'the cvv [code] of order 943')
 })

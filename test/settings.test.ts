@@ -108,7 +108,6 @@ describe('a seed file that cannot be', () => {
         slipAccounts: { BOLETO: ['4539578763621486'] },
         riskRules: 'rules 4539-5787-6362-1486',
         simulatorRules: [{ match: { last4: '4539578763621486' }, code: '000.100.110' }],
-        appSchemes: ['shop.4539578763621486'],
       },
       ...[
         'bankAccount.holder',
@@ -118,7 +117,6 @@ describe('a seed file that cannot be', () => {
         'slipAccounts.BOLETO[0]',
         'riskRules',
         'simulatorRules[0].match.last4',
-        'appSchemes[0]',
       ].map(name => `${name} must not hold a card number or a CVV.`),
     ],
   ]
@@ -134,7 +132,7 @@ describe('a seed file that cannot be', () => {
     const addresses = { shopLogo: `https://shop.example/${number}.png`, formOrigins: [`https://${number}.shop.example`] }
     assert.deepEqual(mistakes(fileWith({ acquirerAccounts: accounts, bankAccount, ...addresses })), [])
     const routes = [{ bins: ['45320000-45329999', '45330000-45339999', '41110000-41119999'], acquirers: ['north'] }]
-    assert.deepEqual(mistakes(fileWith({ routes })), [])
+    assert.deepEqual(mistakes(fileWith({ routes, appSchemes: ['fb4123456789012349'] })), [])
     const { merchant } = settingsFor(standardBrandNames)
     const server = { host: '2600:1901:1000:1004::1', user: 'shop', hostKey: 'ssh-ed25519 AAAA' }
     assert.deepEqual(mistakesIn(merchant, { receiptFiles: server }), [])

@@ -90,7 +90,11 @@ const maskNumbers = (text: string, brands: CardLengths | undefined, plain?: stri
 export function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
   const marked = withMarks(text)
   const hiddenThere = marked === text ? text : hideCodes(marked, besideNumber, hide)
-  if (hiddenThere !== marked) return withoutCodes(hiddenThere, besideNumber, hide)
+  if (hiddenThere !== marked) {
+    const meantThere = unescaped(hiddenThere)
+    const hidden = hideCodes(meantThere, besideNumber, hide)
+    return hidden === meantThere ? hiddenThere : hidden
+  }
   const asWritten = hideCodes(text, besideNumber, hide)
   const plain = meant !== undefined && asWritten === text ? meant : unescaped(asWritten)
   if (plain === asWritten) return asWritten
@@ -104,7 +108,11 @@ const crossed = (text: string): string => text.replace(digits, 'x')
 export function withoutNumber(text: string, number: string): string {
   const marked = withMarks(text)
   const hiddenThere = hideNumber(marked, number)
-  if (marked !== text && hiddenThere !== marked) return withoutNumber(hiddenThere, number)
+  if (marked !== text && hiddenThere !== marked) {
+    const meantThere = unescaped(hiddenThere)
+    const hidden = hideNumber(meantThere, number)
+    return hidden === meantThere ? hiddenThere : hidden
+  }
   const asWritten = hideNumber(text, number)
   const plain = unescaped(asWritten)
   const replaced = hideNumber(plain, number)
@@ -202,7 +210,8 @@ export function replaceNumbers(
     // What stands open is judged as it stands.
     const within = withMarks(replaceIn(text, lengthsOf, instead))
     const replaced = replaceIn(within, lengthsOf, instead)
-    if (replaced !== within) return replaceNumbers(replaced, lengthsOf, instead)
+    // Once more as it was meant, and not again: each depth of escaping would cost a look at the whole.
+    if (replaced !== within) return replacedAsMeant(replaced, lengthsOf, instead)
   }
   if (plain === text) return replaceIn(text, lengthsOf, instead)
   const written = new Set<string>()
@@ -216,12 +225,22 @@ export function replaceNumbers(
   return replaced === plain ? asWritten : replaced
 }
 
+function replacedAsMeant(
+  text: string,
+  lengthsOf: (beginning: string) => readonly number[],
+  instead: (found: string) => string,
+): string {
+  const plain = unescaped(text)
+  const replaced = replaceIn(plain, lengthsOf, instead)
+  return replaced === plain ? text : replaced
+}
+
 /** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
  * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
 export const unescaped = (text: string): string => read(text, true)
 
 /** The same, with what stands within marks of HTML; the text itself where it has none, or nothing in it is escaped. */
-const withMarks = (text: string): string => (/<|&lt;|%3c|\\u003c|\\x3c/i.test(text) ? read(text, false) : text)
+const withMarks = (text: string): string => (/[%\\&]/.test(text) && /<|lt;|3c|#0{0,20}60/i.test(text) ? read(text, false) : text)
 
 function read(text: string, marksGo: boolean): string {
   let plain = text
@@ -239,7 +258,7 @@ function read(text: string, marksGo: boolean): string {
     if (plain.includes('&'))
       plain = plain
         .replace(/&lt;[^<>&]+&gt;/gi, marksGo ? ' ' : '$&')
-        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5});?|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
+        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})(?:;|(?=&#))|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
   return marksGo && plain.includes('<') ? plain.replace(/<[^<>]+>/g, ' ') : plain

@@ -125,10 +125,15 @@ export function watchConnections(
   const second = clock.every(1000, () => {
     const now = clock.elapsed()
     for (const one of connections.values()) {
-      if (now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
-      if (now - one.idleSince >= keptSeconds * 1000) keepsFor(one, false)
+      // Its network may have been forgotten meanwhile, for others of its merchant.
+      if (one.isKept) keepsFor(one, now - one.idleSince < keptSeconds * 1000)
       if (one.endsBefore !== undefined && now > one.endsBefore) one.socket.destroy()
     }
+  })
+  // A second later: strangers can open half as many as there are places in two.
+  const quarter = clock.every(250, () => {
+    const now = clock.elapsed()
+    for (const one of connections.values()) if (now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -214,11 +219,12 @@ export function watchConnections(
     networks.add(one.network, 'fresh', -1)
   }
 
-  /** A merchant's server counts as if it were served while it is between two requests. */
-  function keepsFor(one: OpenConnection, isKept: boolean): void {
+  /** A merchant's server counts as if it were served while it is between two requests, where it is known as one. */
+  function keepsFor(one: OpenConnection, isMeant: boolean): void {
+    const isKept = isMeant && (isOfProxy(one) || rates.isMerchants(one.network.names))
     if (one.isKept === isKept) return
     one.isKept = isKept
-    networks.add(one.network, 'serving', isKept ? 1 : -1)
+    networks.add(one.network, 'resting', isKept ? 1 : -1)
   }
 
   /** `asked` is one that a merchant's server waits for, from now on or no more. */
@@ -454,7 +460,7 @@ export function watchConnections(
     isServers(incoming, merchantId) {
       const { one, asked } = held(incoming)
       if (!one) return
-      rates.knowsMerchant(one.network.names, merchantId)
+      rates.knowsMerchant(one.caller.names, merchantId)
       serves(one, asked, true)
     },
     isOwed(socket) {
@@ -476,6 +482,7 @@ export function watchConnections(
     stop() {
       timer.cancel()
       second.cancel()
+      quarter.cancel()
       rates.stop()
     },
   }

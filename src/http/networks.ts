@@ -3,10 +3,10 @@
 import { networkShare } from '../platform/network.ts'
 
 /**
- * Connections, those of them on which merchants' servers wait for an answer, or have had one and ask again any moment, and those that were opened just now and have
- * asked nothing; requests whose answers are not gone, bytes of requests that have not begun, and bytes of answers that are not taken.
+ * Connections, those of them on which merchants' servers wait for an answer, those on which they have had one and ask again any moment, and those that were opened just
+ * now and have asked nothing; requests whose answers are not gone, bytes of requests that have not begun, and bytes of answers that are not taken.
  */
-export type NetworkCount = 'connections' | 'serving' | 'fresh' | 'unfinished' | 'kept' | 'untaken'
+export type NetworkCount = 'connections' | 'serving' | 'resting' | 'fresh' | 'unfinished' | 'kept' | 'untaken'
 
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
@@ -37,11 +37,16 @@ export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount
 /** So many connections one network may open at once for requests that are on their way. */
 const freshMost = 128
 
+/** So many connections of a network are a merchant's between two requests. */
+const restingMost = 128
+
 /** The same of connections that might make room. Who has just opened some has something to ask, whoever is served on some has more. */
 export function spareCrowd<One>({ circles }: CallerNetwork<One>): number {
   let most = 0
-  for (const { connections, serving, fresh, share } of circles)
-    most = Math.max(most, (connections - serving - Math.min(fresh, Math.max(serving, freshMost * share))) / share)
+  for (const { connections, serving, resting, fresh, share } of circles) {
+    const served = serving + Math.min(resting, restingMost * share)
+    most = Math.max(most, (connections - served - Math.min(fresh, Math.max(served, freshMost * share))) / share)
+  }
   return most
 }
 
@@ -94,6 +99,7 @@ export function countNetworks<One>(): Networks<One> {
 const nothing = (): Record<NetworkCount, number> => ({
   connections: 0,
   serving: 0,
+  resting: 0,
   fresh: 0,
   unfinished: 0,
   kept: 0,

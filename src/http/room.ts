@@ -64,6 +64,9 @@ function isPressed({ unfinished }: OpenConnection): boolean {
   return false
 }
 
+/** Who has no more connections is no crowd where somebody has pressed a button: he would not know what became of it. */
+const pressedMost = 16
+
 /** A trusted proxy's: many callers ask on it. */
 export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(network.names)
 
@@ -100,7 +103,7 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
       const found =
         oldestWaiting(network) ??
         (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
-        (isLarger ? firstSpared(network.owed) : undefined)
+        (isLarger ? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one)) : undefined)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found

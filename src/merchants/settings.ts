@@ -51,6 +51,7 @@ const inClearRule = 'must not hold a card number or a CVV'
 export const unnumbered = (schema: TextSchema) => where(schema, isInClear, inClearRule)
 /** Settings that are full of digits, and no texts of people: identifiers that others gave, accounts, addresses, and what machines made. */
 const identifiers: ReadonlySet<string> = new Set([
+  'appSchemes',
   'bins',
   'channel',
   'merchantId',

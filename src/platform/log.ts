@@ -190,13 +190,15 @@ function clean(fields: LogFields): Record<string, unknown> {
   return cleaned
 }
 
-/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand, and CVVs, which are known by the number beside them. */
+/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand, and CVVs, of which some are known by the four digits before them. */
 export function scrub(text: string): string {
-  const withoutNumbers = (one: string) =>
-    replaceNumbers(
-      one,
-      () => cardLengths,
-      () => '[card number]',
-    )
-  return withoutNumbers(withoutCodes(text, withoutNumbers(text) !== text, () => '[code]'))
+  const scrubbed = replaceNumbers(
+    text,
+    () => cardLengths,
+    () => someNumber,
+  )
+  return scrubbed === text
+    ? withoutCodes(text, false, () => '[code]')
+    : withoutCodes(scrubbed, true, () => '[code]').replaceAll(someNumber, '[card number]')
 }
+const someNumber = 'xnumberx0000'
