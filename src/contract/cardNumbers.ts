@@ -86,37 +86,37 @@ const maskedAround = (
 const maskNumbers = (text: string, brands: CardLengths | undefined, plain?: string): string =>
   replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, plain)
 
+type Change = (text: string) => string
+
 /** What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. */
-export function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
+function changeAsMeant(text: string, change: Change, meant = unescaped(text)): string {
+  const changed = change(meant)
+  return changed === meant ? text : changed
+}
+
+/** Within marks of HTML first, where something is escaped. Undefined when there is nothing to change. */
+function changeWithin(text: string, change: Change): string | undefined {
   const marked = withMarks(text)
-  const hiddenThere = marked === text ? text : hideCodes(marked, besideNumber, hide)
-  if (hiddenThere !== marked) {
-    const meantThere = unescaped(hiddenThere)
-    const hidden = hideCodes(meantThere, besideNumber, hide)
-    return hidden === meantThere ? hiddenThere : hidden
-  }
-  const asWritten = hideCodes(text, besideNumber, hide)
+  const changed = marked === text ? text : change(marked)
+  // Once more as it was meant, and not again: each depth of escaping would cost a look at the whole.
+  return changed === marked ? undefined : changeAsMeant(changed, change)
+}
+
+export function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
+  const change: Change = one => hideCodes(one, besideNumber, hide)
+  const within = changeWithin(text, change)
+  if (within !== undefined) return within
+  const asWritten = change(text)
   const plain = meant !== undefined && asWritten === text ? meant : unescaped(asWritten)
-  if (plain === asWritten) return asWritten
-  const hidden = hideCodes(plain, besideNumber, hide)
-  return hidden === plain ? asWritten : hidden
+  return plain === asWritten ? asWritten : changeAsMeant(asWritten, change, plain)
 }
 
 const crossed = (text: string): string => text.replace(digits, 'x')
 
 /** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
 export function withoutNumber(text: string, number: string): string {
-  const marked = withMarks(text)
-  const hiddenThere = hideNumber(marked, number)
-  if (marked !== text && hiddenThere !== marked) {
-    const meantThere = unescaped(hiddenThere)
-    const hidden = hideNumber(meantThere, number)
-    return hidden === meantThere ? hiddenThere : hidden
-  }
-  const asWritten = hideNumber(text, number)
-  const plain = unescaped(asWritten)
-  const replaced = hideNumber(plain, number)
-  return replaced === plain ? asWritten : replaced
+  const change: Change = one => hideNumber(one, number)
+  return changeWithin(text, change) ?? changeAsMeant(change(text), change)
 }
 
 function hideNumber(text: string, number: string): string {
@@ -206,14 +206,11 @@ export function replaceNumbers(
   const plain = meant ?? unescaped(text)
   const marked = withMarks(text)
   if (!holdsRun(text, plain, marked)) return text
-  if (marked !== text) {
-    // What stands open is judged as it stands.
-    const within = withMarks(replaceIn(text, lengthsOf, instead))
-    const replaced = replaceIn(within, lengthsOf, instead)
-    // Once more as it was meant, and not again: each depth of escaping would cost a look at the whole.
-    if (replaced !== within) return replacedAsMeant(replaced, lengthsOf, instead)
-  }
-  if (plain === text) return replaceIn(text, lengthsOf, instead)
+  const change: Change = one => replaceIn(one, lengthsOf, instead)
+  // What stands open is judged as it stands.
+  const within = marked === text ? undefined : changeWithin(change(text), change)
+  if (within !== undefined) return within
+  if (plain === text) return change(text)
   const written = new Set<string>()
   const asWritten = replaceIn(text, lengthsOf, found => {
     written.add(digitsOf(found))
@@ -223,16 +220,6 @@ export function replaceNumbers(
   // where a digit that was escaped has come beside it.
   const replaced = replaceIn(plain, lengthsOf, instead, written)
   return replaced === plain ? asWritten : replaced
-}
-
-function replacedAsMeant(
-  text: string,
-  lengthsOf: (beginning: string) => readonly number[],
-  instead: (found: string) => string,
-): string {
-  const plain = unescaped(text)
-  const replaced = replaceIn(plain, lengthsOf, instead)
-  return replaced === plain ? text : replaced
 }
 
 /** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and

@@ -67,7 +67,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
   /** So many more of each network around a caller. False = too many. */
   function isWithin(most: number, counts: Map<string, number>, around: NetworkNames, more = 1): boolean {
     let isOver = false
-    for (const network of around) if (network !== '' && addTo(counts, network, more) > most * networkShare(network)) isOver = true
+    for (const network of around) if (addTo(counts, network, more) > most * networkShare(network)) isOver = true
     return !isOver
   }
 
@@ -88,9 +88,9 @@ export function countArrivals(clock: Clock): ArrivalRates {
 
   return {
     admits(around, isTls) {
-      if (!isStranger(around)) {
-        const known = merchants.get(around[0]!)
-        const ofMerchant = known ? addTo(openings, `of ${known.merchantId}`, 1) : 0
+      if (isProxys(around)) return true
+      if (isMerchants(around)) {
+        const ofMerchant = addTo(openings, `of ${merchants.get(around[0]!)!.merchantId}`, 1)
         return isWithin(openingsMost, openings, around) && ofMerchant <= openingsMost
       }
       const cost = isTls ? tlsCost : 1

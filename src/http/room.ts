@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, crowdOf, type Networks, networkName, spareCrowd } from './networks.ts'
+import { type CallerNetwork, crowdOf, type Networks, spareCrowd } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
 export type OpenConnection = {
@@ -85,7 +85,7 @@ export const merchantsBytes = 4 * 1024 * 1024
 
 export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
-    const found = networkName(newcomer) === '' ? proxiedWhoGoes(newcomer) : undefined
+    const found = isProxys(newcomer.names) ? proxiedWhoGoes(newcomer) : undefined
     return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
   }
 
