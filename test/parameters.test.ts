@@ -404,6 +404,15 @@ describe('bytes', () => {
     assert.equal(form(parametersMax + 1), 'tooManyParameters')
   })
 
+  test('what a stranger sends costs for each parameter as much as in a small form', async () => {
+    const reads = (form: string) => () => readForm(form)
+    const few = reads('a=1&'.repeat(1990))
+    await costsTimes(3, few, reads('a=1&'.repeat(1990) + '&'.repeat(400)), 'a long form')
+    await costsTimes(4, few, reads('a=%41&'.repeat(1990)), 'escapes')
+    const long = 'x'.repeat(200_000)
+    await costsTimes(3, reads('a=&'.repeat(1990) + long), reads('a&'.repeat(1990) + long), 'names without a value')
+  })
+
   test('reading never throws, whatever the bytes', () => {
     const pieces = fc.array(fc.constantFrom('%', '%2', '%zz', '%E9', '%00', '&', '=', '+', '[', ']', 'a', '💳', '\ud800'))
     fc.assert(fc.property(fc.string({ unit: 'binary' }), text => void readForm(text)))

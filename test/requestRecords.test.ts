@@ -108,6 +108,11 @@ describe('a request', () => {
         }
   })
 
+  it('is not held with more fields than are shown of it', () => {
+    const pairs = Array.from({ length: 2000 }, (_, at): [string, string] => [`a${at}`, '1'])
+    assert.deepEqual(heldForm({ pairs, broken: new Set() }).pairs, pairs.slice(0, 100))
+  })
+
   it('of a stranger costs no more for what is not shown of it', async () => {
     // Of the worst kind: at each digit a number may begin.
     const form = (length: number) => ({

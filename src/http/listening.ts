@@ -5,7 +5,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import net, { BlockList, type Server, type SocketAddress } from 'node:net'
 
-export const listenersMost = 64
+export const listenersMost = 256
 
 export type Listening = { readonly port: number; close(): Promise<void> }
 

@@ -195,7 +195,7 @@ export const httpMutants: readonly Mutant[] = [
   { name: 'address: a Host is followed that was not looked at', file: 'src/http/host.ts', tests: ['publicUrl'],
     find: 'const authority = authorityOf(incoming)', instead: "const authority = incoming.headers.host ?? ''" },
   { name: 'connections: one waits for the turns of all that came before', file: 'src/http/listening.ts', tests: ['crowds'],
-    find: 'listenersMost = 64', instead: 'listenersMost = 1' },
+    find: 'listenersMost = 256', instead: 'listenersMost = 1' },
   { name: 'connections: what is refused at the door is served', file: 'src/http/listening.ts', tests: ['crowds'],
     find: "typeof address === 'string' && !", instead: "address === '' && !" },
   { name: 'connections: only the first listener has a door', file: 'src/http/listening.ts', tests: ['crowds'],

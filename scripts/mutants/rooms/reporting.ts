@@ -5,6 +5,8 @@ import type { Mutant } from '../plant.ts'
 export const reportingMutants: readonly Mutant[] = [
   { name: 'records: the id of a checkout stands where it is written otherwise', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: 'isTimeOrdered(part)', instead: 'isId(part.toLowerCase())' },
+  { name: 'records: all fields of a request are held that shows a few', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: 'all.slice(0, fieldsMost)', instead: 'all' },
   { name: 'records: a live path shows what is nothing but letters', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: '(sandbox && /^[a-z]{1,20}$/i.test(part))', instead: '/^[a-z]{1,20}$/i.test(part)' },
   { name: 'records: a path shows all that it holds', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],

@@ -59,12 +59,12 @@ function beginning(text: string): string {
   return Buffer.from(`${beginningOf(masked, valueMost)}…`).toString()
 }
 
-/** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
-export function heldForm(form: Form): Form {
-  const length = form.pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (length <= heldMost) return form
-  const pairs = form.pairs.slice(0, fieldsMost).map(([name, value]): [string, string] => [beginning(name), beginning(value)])
-  return { pairs, broken: form.broken }
+/** What is kept of a form until its answer is known, which can take minutes: its first fields, of long ones the beginnings. */
+export function heldForm({ pairs: all, broken }: Form): Form {
+  const pairs = all.slice(0, fieldsMost)
+  const length = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  if (length <= heldMost) return { pairs, broken }
+  return { pairs: pairs.map(([name, value]) => [beginning(name), beginning(value)]), broken }
 }
 
 /** `sandbox`: names that nobody knows are told as they came; elsewhere one may be a secret. Of strangers stands no field: they could fill the table. */
