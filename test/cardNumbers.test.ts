@@ -122,6 +122,55 @@ const forms = [
 
 const mask = (text: string) => maskCardNumbers(text, standardBrands)
 
+const each = (written: (point: number) => string) => (text: string) => [...text].map(one => written(one.codePointAt(0)!)).join('')
+const hex = (point: number, length: number) => point.toString(16).padStart(length, '0')
+/** How programs escape a text: what they must, or all of it. */
+const escapes: readonly ((text: string) => string)[] = [
+  text => text,
+  encodeURIComponent,
+  text => new URLSearchParams([['', text]]).toString().slice(1),
+  text => [...Buffer.from(text)].map(byte => `%${hex(byte, 2)}`).join(''),
+  text => JSON.stringify(text).slice(1, -1),
+  each(point => `\\u${hex(point, 4)}`),
+  text => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;'),
+  each(point => `&#${point};`),
+  each(point => `&#x${hex(point, 2)};`),
+]
+const gaps = ['', ' ', '-', '.', '\u00a0', '\u200b', ' / ', '\n', '_', ', ', '|', '&nbsp;', '<br>', '</td><td>', '<b class="x">']
+const places: readonly (readonly [before: string, behind: string])[] = [
+  ['card ', ' here'],
+  ['<td>', '</td>'],
+  ['<input name="a" value="', '">'],
+  ['&lt;input value="', '"&gt;'],
+  ['<!-- ', ' -->'],
+  ['{"card":"', '"}'],
+  ['https://shop.example/?card=', '&d=1'],
+]
+
+function* combinations<A, B, C, D>(
+  all: readonly A[],
+  others: readonly B[],
+  more: readonly C[],
+  last: readonly D[],
+): Generator<readonly [A, B, C, D]> {
+  for (const a of all) for (const b of others) for (const c of more) for (const d of last) yield [a, b, c, d]
+}
+
+/** Of somebody who undoes all escapes, and for whom marks between them are none. */
+function seenDigits(text: string): string {
+  let seen = text
+  for (let times = 0; times < 4; times++)
+    seen = seen
+      .replace(/%([0-9a-f]{2})|\\u([0-9a-f]{4})|&#x([0-9a-f]+);/gi, (_, ...found) =>
+        String.fromCharCode(Number.parseInt(found.find(Boolean), 16)),
+      )
+      .replace(/&#(\d+);/g, (_, point) => String.fromCharCode(Number(point)))
+      .replace(/&amp;|\\\\/g, one => one.slice(0, 1))
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+  return seen.replace(/\D/g, '')
+}
+
 describe('what is a card number', () => {
   for (const [digits, is, why] of [
     ['4539578763621486', true, 'sixteen digits of VISA'],
@@ -169,6 +218,17 @@ describe('what is a card number', () => {
     }
   })
 
+  test('whatever parts it, wherever it stands, and escaped twice in any way, its reader sees its last four digits', () => {
+    const shown: string[] = []
+    for (const [gap, [before, behind], one, other] of combinations(gaps, places, escapes, escapes))
+      for (const text of [
+        before + other(one(number.match(/.{4}/g)!.join(gap))) + behind,
+        other(before + one(number.match(/.{4}/g)!.join(gap)) + behind),
+      ])
+        for (const kept of [mask(text), scrub(text)]) if (seenDigits(kept).includes(number.slice(4))) shown.push(kept)
+    assert.deepEqual(shown.slice(0, 5), [])
+  })
+
   test('what was escaped comes back as no sign that a text may not have', () => {
     for (const mark of [
       '&#0;',
@@ -208,6 +268,7 @@ describe('what is a card number', () => {
       [`1,${spaced(' and then ')}`, '1,xx and then xx and then xx and then xx and then xx and then xx and then 14 and then 86'],
       ['⁴⁵³⁹⁵⁷⁸⁷⁶³⁶²¹⁴⁸⁶0534', 'xxxxxxxxxxxx14860534'],
       ['&#52;539578763621486%30', 'xxxxxxxxxxxx14860'],
+      ['<a n="4539%205787 6362 1486">', '<a n="xxxx xxxx xxxx 1486">'],
       ['٤٥٣٩٥٧٨٧٦٣٦٢١٤٨٦9', 'xxxxxxxxxxxx١٤٨٦9'],
       [`${number.slice(1)} 4`, `${number.slice(1)} 4`],
       ['', ''],
@@ -327,6 +388,9 @@ describe('what is a CVV', () => {
     ['{"cardCvv" : "942"}', '{"cardCvv" : "xxx"}'],
     ['the cvv is 942', 'the cvv is xxx'],
     ['cvv%20942', 'cvv xxx'],
+    ['cvv %2520942', 'cvv  xxx'],
+    ['&lt;cvv%3D942&gt;', ' cvv=xxx '],
+    ['<a cvv%3D"942">', '<a cvv="xxx">'],
     ['cvv ٩٤٢', 'cvv xxx'],
     [`cvv${'-'.repeat(8)}942`, `cvv${'-'.repeat(8)}xxx`],
     ['cvc2 942', 'cvc2 xxx'],

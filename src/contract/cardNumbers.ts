@@ -36,17 +36,19 @@ const plainless: readonly (readonly [first: number, counts: number])[] = [
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
 /** May a card number stand in it? The one look at most values. */
-export const mayHoldCardNumber = (text: string): boolean => isLong(text) && holdsRun(text, unescaped(text), withMarks(text))
+export const mayHoldCardNumber = (text: string): boolean => isLong(text) && holdsRun(text, readingsOf(text))
 
 /** A number in a circle can have two digits. */
 const isLong = (text: string): boolean => text.length >= shortest || (text.length >= shortest / 2 && numeral.test(text))
 
-const holdsRun = (...readings: readonly string[]): boolean =>
-  readings.some((text, at) => readings.indexOf(text) === at && anyRun.test(text))
+const holdsRun = (text: string, { plain, marked }: Readings): boolean =>
+  anyRun.test(text) || (plain !== text && anyRun.test(plain)) || (marked !== text && anyRun.test(marked))
 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
-export const mayBeRepeated = (text: string): boolean =>
-  ![unescaped(text), withMarks(text)].some(one => ordinaryRun.test(one)) && !holdsCardData(text)
+export function mayBeRepeated(text: string): boolean {
+  const { plain, marked } = readingsOf(text)
+  return !ordinaryRun.test(plain) && !ordinaryRun.test(marked) && !holdsCardData(text)
+}
 
 /** Is there a card number of some brands in it, or a CVV? Without brands of any number that could be one. */
 export const holdsCardData = (text: string, brands?: CardLengths): boolean => maskCardNumbers(text, brands) !== text
@@ -54,9 +56,9 @@ export const holdsCardData = (text: string, brands?: CardLengths): boolean => ma
 /** Of each card number of some brands only the last four digits are left, the others are `x`, as all of a CVV are; without brands of all that could be one.
  * `own`: what is left as it is, where the text is written without escapes. */
 export function maskCardNumbers(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
-  const plain = unescaped(text)
-  const numbersMasked = maskedAround(text, brands, own, plain)
-  return numbersMasked === text ? withoutCodes(text, false, crossed, plain) : withoutCodes(numbersMasked, true, crossed)
+  const meant = readingsOf(text)
+  const numbersMasked = maskedAround(text, brands, own, meant)
+  return numbersMasked === text ? withoutCodes(text, false, crossed, meant) : withoutCodes(numbersMasked, true, crossed)
 }
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
@@ -79,12 +81,14 @@ const maskedAround = (
   text: string,
   brands: CardLengths | undefined,
   own: readonly OwnNumber[] = [],
-  plain = unescaped(text),
+  meant = readingsOf(text),
 ): string =>
-  plain === text ? changeAround(text, own, beside => maskNumbers(beside, brands, beside)) : maskNumbers(text, brands, plain)
+  meant.plain === text
+    ? changeAround(text, own, beside => maskNumbers(beside, brands, { plain: beside, marked: beside }))
+    : maskNumbers(text, brands, meant)
 
-const maskNumbers = (text: string, brands: CardLengths | undefined, plain?: string): string =>
-  replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, plain)
+const maskNumbers = (text: string, brands: CardLengths | undefined, meant?: Readings): string =>
+  replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, meant)
 
 type Change = (text: string) => string
 
@@ -94,21 +98,26 @@ function changeAsMeant(text: string, change: Change, meant = unescaped(text)): s
   return changed === meant ? text : changed
 }
 
-/** Within marks of HTML first, where something is escaped. Undefined when there is nothing to change. */
-function changeWithin(text: string, change: Change): string | undefined {
-  const marked = withMarks(text)
+/** Within marks of HTML first. Undefined when there is nothing to change. */
+function changeWithin(text: string, change: Change, { marked } = readingsOf(text)): string | undefined {
   const changed = marked === text ? text : change(marked)
   // Once more as it was meant, and not again: each depth of escaping would cost a look at the whole.
   return changed === marked ? undefined : changeAsMeant(changed, change)
 }
 
-export function withoutCodes(text: string, besideNumber: boolean, hide: (digits: string) => string, meant?: string): string {
+export function withoutCodes(
+  text: string,
+  besideNumber: boolean,
+  hide: (digits: string) => string,
+  meant = readingsOf(text),
+): string {
   const change: Change = one => hideCodes(one, besideNumber, hide)
-  const within = changeWithin(text, change)
+  const within = changeWithin(text, change, meant)
   if (within !== undefined) return within
-  const asWritten = change(text)
-  const plain = meant !== undefined && asWritten === text ? meant : unescaped(asWritten)
-  return plain === asWritten ? asWritten : changeAsMeant(asWritten, change, plain)
+  const { plain } = meant
+  // As it was meant first: digits of an escape would pass for the code.
+  const changed = plain === text ? plain : change(plain)
+  return changed === plain ? change(text) : changed
 }
 
 const crossed = (text: string): string => text.replace(digits, 'x')
@@ -156,7 +165,7 @@ export function beginningOf(text: string, most: number): string {
 
 /** What stands for a sign or a digit, or between them, and is written with letters; at the end also what was cut of one. */
 const references =
-  /&lt;[^<>&]+(?:&gt;|(?:&g?t?)?$)|&(?:#x?[0-9a-f]{1,25};?|[a-z][a-z0-9]{1,31};|nbsp)|<[^<>]+>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,40}|<[^<>]*|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
+  /&lt;(?:[^<>&]|&(?![lg]t;))+(?:&gt;|$)|&(?:#x?[0-9a-f]{1,25};?|[a-z][a-z0-9]{1,31};|nbsp)|<[^<>]+>|(?:%[0-9a-f]{2})+|\\(?:u[0-9a-f]{4}|x[0-9a-f]{2}|[bfnrt])|(?:&[#a-z0-9]{0,40}|<[^<>]*|%[0-9a-f]?|\\[ux]?[0-9a-f]{0,3})$/gi
 /** As many signs, none of which is a letter. What stands for one sign may be a digit; digits within a mark are such, since what looks like one that is cut may be none. */
 const flattened = (written: string): string =>
   /^[%\\](?![bfnrt])|^&#/.test(written)
@@ -195,44 +204,53 @@ export function shortenCards(text: string, brands: CardLengths): string {
 export const cardLengths: readonly number[] = [12, 13, 14, 15, 16, 17, 18, 19]
 
 /** Replaces what begins and ends at the edge of a group of digits, has a right check digit and one of the lengths that its first twelve digits allow;
- * those that overlap are one. `meant`: the text as `unescaped` gives it, where that is known. */
+ * those that overlap are one. `meant`: how else the text may be read, where that is known. */
 export function replaceNumbers(
   text: string,
   lengthsOf: (beginning: string) => readonly number[],
   instead: (found: string) => string,
-  meant?: string,
+  meant?: Readings,
 ): string {
   if (!isLong(text)) return text
-  const plain = meant ?? unescaped(text)
-  const marked = withMarks(text)
-  if (!holdsRun(text, plain, marked)) return text
-  const change: Change = one => replaceIn(one, lengthsOf, instead)
-  // What stands open is judged as it stands.
-  const within = marked === text ? undefined : changeWithin(change(text), change)
-  if (within !== undefined) return within
-  if (plain === text) return change(text)
+  const readings = meant ?? readingsOf(text)
+  if (!holdsRun(text, readings)) return text
+  const { plain, marked } = readings
+  // A number that stands open is one still where a digit that was escaped has come beside it.
   const written = new Set<string>()
   const asWritten = replaceIn(text, lengthsOf, found => {
     written.add(digitsOf(found))
     return instead(found)
   })
-  // What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. A number that stood open before is one still, also
-  // where a digit that was escaped has come beside it.
-  const replaced = replaceIn(plain, lengthsOf, instead, written)
+  const change: Change = one => replaceIn(one, lengthsOf, instead, written)
+  // What was escaped stays as it came when there is nothing in it.
+  const within = marked === text ? marked : change(marked)
+  if (within !== marked) return changeAsMeant(within, change)
+  const replaced = plain === text ? plain : change(plain)
   return replaced === plain ? asWritten : replaced
 }
 
 /** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
  * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
-export const unescaped = (text: string): string => read(text, true)
+export const unescaped = (text: string): string => read(text, () => ' ')
 
-/** The same, with what stands within marks of HTML; the text itself where it has none, or nothing in it is escaped. */
-const withMarks = (text: string): string => (/[%\\&]/.test(text) && /<|lt;|3c|#0{0,20}60/i.test(text) ? read(text, false) : text)
+/** How else a text may be read. `marked`: with marks that have digits in them, where a number may stand with others between its digits; the text itself where there are none. */
+type Readings = { readonly plain: string; readonly marked: string }
 
-function read(text: string, marksGo: boolean): string {
+const holdsDigit = /[\p{Nd}\p{No}]/u
+
+function readingsOf(text: string): Readings {
+  let areThere = false
+  const plain = read(text, mark => {
+    areThere ||= holdsDigit.test(mark)
+    return ' '
+  })
+  return { plain, marked: areThere ? read(text, mark => (holdsDigit.test(mark) ? mark : ' ')) : text }
+}
+
+function read(text: string, instead: (mark: string) => string): string {
   let plain = text
   for (let times = 0; times < 3 && /[%\\&]/.test(plain); times++) {
-    plain = plain.replaceAll('&amp;', '&')
+    plain = plain.replaceAll('&amp;', '&').replaceAll('\\\\', '\\')
     if (plain.includes('%')) plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, bytesText)
     if (plain.includes('\\'))
       plain = plain
@@ -244,11 +262,11 @@ function read(text: string, marksGo: boolean): string {
     // The mark first: of what was escaped no sign comes back.
     if (plain.includes('&'))
       plain = plain
-        .replace(/&lt;[^<>&]+&gt;/gi, marksGo ? ' ' : '$&')
+        .replace(/&lt;(?:[^<>&]|&(?![lg]t;))+&gt;/gi, instead)
         .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})(?:;|(?=&#))|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
-  return marksGo && plain.includes('<') ? plain.replace(/<[^<>]+>/g, ' ') : plain
+  return plain.includes('<') ? plain.replace(/<[^<>]+>/g, instead) : plain
 }
 
 /** Most stand alone: those of ASCII are looked up. */
@@ -273,7 +291,8 @@ function numeralText(one: string): string {
   return row ? String(row[1] + point - row[0]) : one.normalize('NFKC')
 }
 
-const referenceText = (_: string, hex: string | undefined, number: string | undefined): string => {
+const referenceText = (written: string, hex: string | undefined, number: string | undefined): string => {
+  if (written === '&amp;') return '&'
   const point = Number.parseInt(number ?? '20', hex === '' ? 10 : 16)
   return Number.isNaN(point) ? ' ' : textOnly(String.fromCodePoint(point))
 }
