@@ -1472,7 +1472,7 @@ describe('requests under way without a token', () => {
 
 it('a crowd is begun a few in each turn, and who comes meanwhile waits for no more than that turn', async () => {
   const turns: (() => void)[] = []
-  const { turn, spent } = fairTurns(go => turns.push(go))
+  const { turn, spent } = fairTurns(go => turns.push(go), () => 0)
   const begun: string[] = []
   const begin = (network: string, bytes = 0, cost = 1) => turn([network], bytes, cost, () => begun.push(network))
   const settled = () => new Promise(resolve => setImmediate(resolve))
@@ -1537,7 +1537,7 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
 
 it('those of one network take turns with those of all others, however many these are, and a turn has an end', () => {
   const turns: (() => void)[] = []
-  const { turn, spent } = fairTurns(go => turns.push(go))
+  const { turn, spent } = fairTurns(go => turns.push(go), () => 0)
   const begun: string[] = []
   const begin = (address: string) => turn(networksAround(address), 0, 1, () => begun.push(address))
   const next = () => {
@@ -1573,6 +1573,32 @@ it('those of one network take turns with those of all others, however many these
   assert.equal(begun.length, before, 'its turns are spent')
   begin('192.0.2.7')
   assert.equal(begun.length, before + 1)
+})
+
+it('a turn ends when what was begun in it took long, however little it weighs, and goes on with those that had nothing', () => {
+  const turns: (() => void)[] = []
+  let now = 0
+  const { turn } = fairTurns(
+    go => turns.push(go),
+    () => now,
+  )
+  const begun: string[] = []
+  const begin = (network: string, milliseconds: number) =>
+    turn([network], 0, 1, () => {
+      begun.push(network)
+      now += milliseconds
+    })
+  for (let times = 0; times < 3; times++) for (const network of ['a', 'b', 'c', 'd']) begin(network, 4)
+  const next = () => {
+    turns.shift()!()
+    return begun.splice(0).join('')
+  }
+  assert.equal(begun.splice(0).join(''), 'abc')
+  begin('honest', 0)
+  assert.deepEqual([next(), next(), next(), turns.length], ['dab', 'chonestda', 'bcd', 0])
+  begin('a', 1000)
+  begin('b', 1)
+  assert.deepEqual([next(), next(), turns.length], ['a', 'b', 0], 'one that takes longer than a turn is alone in it')
 })
 
 it('whoever has gone stands in no line', async () => {

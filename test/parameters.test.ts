@@ -409,6 +409,8 @@ describe('bytes', () => {
     const few = reads('a=1&'.repeat(1990))
     await costsTimes(3, few, reads('a=1&'.repeat(1990) + '&'.repeat(400)), 'a long form')
     await costsTimes(4, few, reads('a=%41&'.repeat(1990)), 'escapes')
+    await costsTimes(12, few, reads('\xff=\xff&'.repeat(1990)), 'what is no UTF-8')
+    await costsTimes(12, few, () => readForm('\xff=\xff&'.repeat(1990), 'windows-1252'), 'another charset')
     const long = 'x'.repeat(200_000)
     await costsTimes(3, reads('a=&'.repeat(1990) + long), reads('a&'.repeat(1990) + long), 'names without a value')
   })

@@ -1,6 +1,8 @@
 // From the bytes of a form to names and values. Names stay flat, so that a hostile name is refused or stays data; nothing is judged, because what is lenient
 // depends on the channel, and the channel stands in the form.
 
+import { isUtf8 } from 'node:buffer'
+
 /** A form as it was sent: names and values decoded, nothing judged. */
 export type Form = { readonly pairs: readonly (readonly [name: string, value: string])[]; readonly broken: ReadonlySet<string> }
 
@@ -12,7 +14,7 @@ export type Charset = 'utf-8' | 'iso-8859-1' | 'windows-1252'
 /** Splits `a=b&c=d`, one character a byte. A stray percent sign stays what it is; bytes that are not of the charset mark the name as broken. */
 export function readForm(bytes: string, charset: Charset = 'utf-8'): Form | 'tooManyParameters' {
   const pairs: [string, string][] = []
-  const broken = new Set<string>()
+  const brokenNames = new Set<string>()
   const plain = !/[\x80-\xff]/.test(bytes)
   const part = partsOf(bytes)
   let start = 0
@@ -27,11 +29,11 @@ export function readForm(bytes: string, charset: Charset = 'utf-8'): Form | 'too
       const value = decode(split < end ? part(split + 1, end) : '', charset, plain)
       if (pairs.length === parametersMax) return 'tooManyParameters'
       pairs.push([name.text, value.text])
-      if (name.broken || value.broken) broken.add(name.text)
+      if (name.broken || value.broken) brokenNames.add(name.text)
     }
     start = end + 1
   }
-  return { pairs, broken }
+  return { pairs, broken: brokenNames }
 }
 
 function indexOrEnd(text: string, sign: string, from: number): number {
@@ -63,25 +65,34 @@ function decode(raw: string, charset: Charset, plain: boolean): FormText {
   const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
   if (plain && !spaced.includes('%')) return { text: spaced, broken: false }
   const bytes = bytesOf(spaced)
-  if (charset !== 'utf-8') return { text: decoders[charset](bytes), broken: false }
-  const text = bytes.toString('utf8')
-  // Whoever reads UTF-8 writes this sign for what is none, and somebody may have sent the sign itself.
-  return text.includes('\ufffd') && !Buffer.from(text, 'utf8').equals(bytes)
-    ? { text: brokenText(bytes), broken: true }
-    : { text, broken: false }
+  if (charset !== 'utf-8') return { text: textBy(signs[charset], bytes), broken: false }
+  return isUtf8(bytes) ? { text: bytes.toString('utf8'), broken: false } : { text: textBy(broken, bytes), broken: true }
 }
 
-const windows1252 = new TextDecoder('windows-1252')
-const decoders = {
-  'iso-8859-1': (bytes: Buffer) => bytes.toString('latin1'),
-  'windows-1252': (bytes: Buffer) => windows1252.decode(bytes),
-} as const
+/** Of each byte its unit of UTF-16. */
+type Units = Uint16Array
 
+const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+const signs: Readonly<Record<'iso-8859-1' | 'windows-1252', Units>> = {
+  'iso-8859-1': Uint16Array.from(everyByte),
+  'windows-1252': Uint16Array.from(new TextDecoder('windows-1252').decode(everyByte), sign => sign.charCodeAt(0)),
+}
 /** What is no UTF-8 keeps each byte as half of a surrogate pair: no good text is equal to it, and neither is other broken one. */
-function brokenText(bytes: Buffer): string {
-  const units = Buffer.alloc(bytes.length * 2)
-  for (let at = 0; at < bytes.length; at++) units.writeUInt16LE(bytes[at]! < 0x80 ? bytes[at]! : 0xdc00 + bytes[at]!, at * 2)
-  return units.toString('utf16le')
+const broken: Units = Uint16Array.from(everyByte, byte => (byte < 0x80 ? byte : 0xdc00 + byte))
+
+function textBy(units: Units, bytes: Buffer): string {
+  if (bytes.length < sliceLeast) {
+    let text = ''
+    for (const byte of bytes) text += String.fromCharCode(units[byte]!)
+    return text
+  }
+  const text = Buffer.allocUnsafe(2 * bytes.length)
+  for (let at = 0; at < bytes.length; at++) {
+    const unit = units[bytes[at]!]!
+    text[2 * at] = unit & 0xff
+    text[2 * at + 1] = unit >> 8
+  }
+  return text.toString('utf16le')
 }
 
 const hexDigits = new Int8Array(256).fill(-1)

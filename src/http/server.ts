@@ -91,7 +91,7 @@ const writtenHeaders = headers.map((text, at) => (at % 2 === 0 ? `${text}: ` : `
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   let entrance: Listening | undefined
-  const turns = fairTurns(setImmediate)
+  const turns = fairTurns(setImmediate, () => parts.clock.elapsed())
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
   const connections = watchConnections(
@@ -171,8 +171,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     started: number,
   ): void {
     const { method, path, number } = request
-    Promise.resolve()
-      .then(() => traced(destination, request, () => answer(destination, request, incoming, unread)))
+    // At once: the turn counts how long it takes.
+    new Promise<HttpAnswer>(done => done(traced(destination, request, () => answer(destination, request, incoming, unread))))
       .catch(error => failed(destination, request, error))
       .then(made => send(request, incoming, outgoing, made, destination.route?.cors))
       // What cannot be written, for a character that no header may have, is a failure like any other.

@@ -7,7 +7,8 @@ import { networkShare } from '../platform/network.ts'
 /** Begun in one turn for one network (a /56 and a /48 have twice and four times as many, all together twice), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
 const bytesForOne = 4096
-/** As long as a turn takes everybody waits for each of its steps. */
+/** As long as a turn takes everybody waits for each of its steps: nothing more is begun in it when so much time has gone, whatever it went into. */
+const turnMilliseconds = 10
 const everybody = 'everybody'
 const mostOf = (network: string): number => atOnce * (network === everybody ? 2 : networkShare(network))
 
@@ -19,21 +20,27 @@ export type FairTurns = {
   spent(networks: readonly string[], bytes: number): void
 }
 
-export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
+export function fairTurns(nextTurn: (go: () => void) => void, elapsed: () => number): FairTurns {
   type Waiting = { readonly networks: readonly string[]; readonly weight: number; readonly begin: () => void }
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
   const waiting = new Map<string, Set<Waiting>>()
   let isScheduled = false
+  /** Milliseconds in this turn. */
+  let took = 0
 
   /** What would go beyond it waits for the next turn, but for what is more by itself. */
   const isRoom = (networks: readonly string[], more: number): boolean =>
+    took < turnMilliseconds &&
     networks.every(network => {
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  const take = (networks: readonly string[], weight: number): void => {
+  function go({ networks, weight, begin }: Waiting): void {
     for (const network of networks) addTo(begun, network, weight)
+    const started = elapsed()
+    begin()
+    took += elapsed() - started
   }
 
   /** One of each line. Those that had nothing come first when it goes on, in this turn or the next. */
@@ -44,10 +51,9 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
       if (one && !isRoom(one.networks, one.weight)) continue
       waiting.delete(network)
       if (!one) continue
-      take(one.networks, one.weight)
       line.delete(one)
       if (line.size > 0) waiting.set(network, line)
-      one.begin()
+      go(one)
       hasBegun = true
     }
     return hasBegun
@@ -58,6 +64,7 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
     isScheduled = true
     nextTurn(() => {
       isScheduled = false
+      took = 0
       begun.clear()
       for (const [network, weight] of owed) {
         begun.set(network, weight)
@@ -74,12 +81,11 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurns {
     const circles = [...networks, everybody]
     const line = waiting.get(network)
     schedule()
+    const one = { networks: circles, weight, begin }
     if (!line && isRoom(circles, weight)) {
-      take(circles, weight)
-      begin()
+      go(one)
       return undefined
     }
-    const one = { networks: circles, weight, begin }
     const own = line ?? new Set<Waiting>()
     own.add(one)
     waiting.set(network, own)
