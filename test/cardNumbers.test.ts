@@ -71,6 +71,8 @@ const forms = [
   '⒋⒌⒊⒐⒌⒎⒏⒎⒍⒊⒍⒉⒈⒋⒏⒍',
   '㊺㊴57⑧⑦⑥③62⑭86',
   '45፫957876፫62፩፬86',
+  '\u17f4\u17f53\u{1d2c9}578763621\u{1d2e4}86',
+  '\u{1d363}5\u{10109}9578763621\u{111e4}\u{1ec78}6',
   '%E2%81%B4539578763621486',
   '&#9315;539578763621486',
   '4539/5787/6362/1486',
@@ -418,6 +420,20 @@ describe('what is a CVV', () => {
         assert.equal(shortenCards(text, standardBrands).includes('942'), !is, text)
       }
     })
+  test('a mark that names one is read as its name', () => {
+    for (const [text, left] of [
+      [`<card><number>${number}</number><cvv>942</cvv></card>`, ' xxxxxxxxxxxx1486  cvv xxx '],
+      [`<SecurityCode>942</SecurityCode><PAN>4539 5787 6362 1486</PAN>`, ' SecurityCode xxx  xxxx xxxx xxxx 1486 '],
+      [`&lt;pan&gt;${number}&lt;/pan&gt;&lt;ns:cardCvv2 x=&quot;1&quot;&gt;942`, ' xxxxxxxxxxxx1486  cardCvv2 xxx'],
+      [`<td>${number}</td><td class="cvv">942</td><td>250</td>`, ' xxxxxxxxxxxx1486  cvv xxx  250 '],
+      ['<cvv>942</cvv> and 250', ' cvv xxx  and 250'],
+      ['<cvvResult>942</cvvResult>', '<cvvResult>942</cvvResult>'],
+    ] as const) {
+      assert.equal(mask(text).replace(/ +/g, ' '), left.replace(/ +/g, ' '))
+      assert.ok(scrub(text).includes('942') === left.includes('942'), scrub(text))
+    }
+    for (const sign of ['&#160;', '&#x2013;', '&#0160;']) assert.match(mask(`CVV:${sign}942`), /^CVV:[^\d]xxx$/)
+  })
   test('beside a card number a name keeps no digit of the code for itself', () => {
     for (const name of ['CVC', 'cvn', 'cvv'])
       for (const [text, code] of [

@@ -14,6 +14,8 @@ const named = (names: string) =>
 const ownNamed = named(ownNames)
 const namedBeside = named(`${ownNames}|${otherNames}`)
 const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,4})${code}`
+/** As a mark of XML or HTML names what stands behind it. */
+const nameInMark = new RegExp(`(?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}])`, 'iu')
 const separators = '[ /|.,;:-]'
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
 const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
@@ -32,6 +34,9 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
     text.replace(pattern, (found, before: string) => before + hide(found.slice(before.length)))
   return (besideNumber ? [namedBeside, behindExpiry, rightBehindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
 }
+
+/** The name of a CVV by which a mark names what stands behind it; blank where there is none, and where it ends. */
+export const codeNamedBy = (mark: string): string => (/^(?:<|&lt;)\s*\//i.test(mark) ? '' : (nameInMark.exec(mark)?.[0] ?? ''))
 
 const keyName =
   /(?:^|_|card|cc)(?:cv[vcn]_?2?|security_?code|(?:card|cc)_?c(?:id|sc)|card_?(?:verification|validation)_?(?:code|value|number)|cod(?:igo)?_?(?:de_?)?seguranca)(?:_?(?:code|number|value))?(?:_\d*)*$/

@@ -3,7 +3,7 @@
 // stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
 
 import type { CardLengths } from './brands.ts'
-import { hideCodes, isCode, isCodeKey } from './cardCodes.ts'
+import { codeNamedBy, hideCodes, isCode, isCodeKey } from './cardCodes.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
 
 /** What becomes of a card number where none belongs. `keep` leaves it there with a warning. */
@@ -31,7 +31,8 @@ const numerals = /\p{No}/gu
 /** Those of them that have no plain form in Unicode: the first of ten, and what it counts. Black, double, in the hands of type setters, and of scripts without a zero. */
 const plainless: readonly (readonly [first: number, counts: number])[] = [
   [0x24eb, 11], [0x24f5, 1], [0x24ff, 0], [0x2776, 1], [0x2780, 1], [0x278a, 1], [0x1f10b, 0], [0x1f10c, 0],
-  [0x1369, 1], [0x19da, 1], [0x10a40, 1], [0x10e60, 1], [0x11052, 1],
+  [0x1369, 1], [0x19da, 1], [0x10a40, 1], [0x10e60, 1], [0x11052, 1], [0x17f0, 0], [0x17f1, 1], [0x1d2c0, 0], [0x1d2c1, 1],
+  [0x1d2e0, 0], [0x1d2e1, 1], [0x1d360, 1], [0x10107, 1], [0x111e1, 1], [0x1ec71, 1],
 ] // biome-ignore format: one list
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
@@ -230,21 +231,28 @@ export function replaceNumbers(
 }
 
 /** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
- * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
-export const unescaped = (text: string): string => read(text, () => ' ')
+ * other references and marks of HTML are as good as a space, but for the name of a CVV in one. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
+export const unescaped = (text: string): string => read(text, blankFor)
 
-/** How else a text may be read. `marked`: with marks that have digits in them, where a number may stand with others between its digits; the text itself where there are none. */
+/** How else a text may be read. `marked`: with marks that have some digits in them, where a number may stand with others between its digits, or a CVV; the text itself where there are none. */
 type Readings = { readonly plain: string; readonly marked: string }
 
-const holdsDigit = /[\p{Nd}\p{No}]/u
+/** As many as a CVV has. */
+const holdsDigits = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){3}/u
+
+/** In the place of a mark. One that names a CVV is read as its name. */
+function blankFor(mark: string): string {
+  const name = codeNamedBy(mark)
+  return name === '' ? ' ' : ` ${name} `
+}
 
 function readingsOf(text: string): Readings {
   let areThere = false
   const plain = read(text, mark => {
-    areThere ||= holdsDigit.test(mark)
-    return ' '
+    areThere ||= holdsDigits.test(mark)
+    return blankFor(mark)
   })
-  return { plain, marked: areThere ? read(text, mark => (holdsDigit.test(mark) ? mark : ' ')) : text }
+  return { plain, marked: areThere ? read(text, mark => (holdsDigits.test(mark) ? mark : blankFor(mark))) : text }
 }
 
 function read(text: string, instead: (mark: string) => string): string {
