@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { attemptsMost } from '../src/checkouts/pay.ts'
+import { limits } from '../src/contract/limits.ts'
 import { type ResultName, results } from '../src/contract/results/results.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
@@ -162,6 +163,20 @@ describe('paid twice at once', () => {
     is(again, 'succeededInTestMode')
     assert.equal(again.body.shopperResultUrl, `${backUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`)
     assert.equal((await payments(id)).length, 1)
+  })
+})
+
+describe('a form that a shopper sends', () => {
+  it('may be as large as what shoppers fill in, and no larger: it is held while its payment is under way', async () => {
+    const id = await create()
+    const own = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`customParameters[SHOPPER_${at}]`, 'x']))
+    const many = await press(id, own(limits.shoppersParametersMax))
+    assert.deepEqual([many.status, many.body.result.code], [400, results.tooManyParameters.code])
+    const large = await press(id, { unknown: 'x'.repeat(limits.shoppersBodyMaxBytes) })
+    assert.deepEqual([large.status, large.body.result.code], [413, results.bodyTooLarge.code])
+    const strange = Object.fromEntries(Array.from({ length: 1500 }, (_, at) => [`a${at}`, 'x']))
+    is(await press(id, { ...own(20), ...strange }), 'succeededInTestMode')
   })
 })
 
@@ -458,7 +473,7 @@ describe('a checkout that is changed while its shopper pays', () => {
   })
   it('says of wrong names no more than twenty, and the beginning of each', async () => {
     const id = await create()
-    const names = Array.from({ length: 100 }, (_, at) => [`customParameters[${at}${'x'.repeat(1000)}]`, 'y'])
+    const names = Array.from({ length: 100 }, (_, at) => [`customParameters[${at}${'x'.repeat(200)}]`, 'y'])
     const { status, body } = await press(id, Object.fromEntries(names))
     const errors = body.result.parameterErrors as { name: string }[]
     assert.deepEqual([status, errors.length, errors[0]!.name.length], [400, 20, 100])

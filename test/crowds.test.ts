@@ -1472,7 +1472,10 @@ describe('requests under way without a token', () => {
 
 it('a crowd is begun a few in each turn, and who comes meanwhile waits for no more than that turn', async () => {
   const turns: (() => void)[] = []
-  const { turn, spent } = fairTurns(go => turns.push(go), () => 0)
+  const { turn, spent } = fairTurns(
+    go => turns.push(go),
+    () => 0,
+  )
   const begun: string[] = []
   const begin = (network: string, bytes = 0, cost = 1) => turn([network], bytes, cost, () => begun.push(network))
   const settled = () => new Promise(resolve => setImmediate(resolve))
@@ -1537,7 +1540,10 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
 
 it('those of one network take turns with those of all others, however many these are, and a turn has an end', () => {
   const turns: (() => void)[] = []
-  const { turn, spent } = fairTurns(go => turns.push(go), () => 0)
+  const { turn, spent } = fairTurns(
+    go => turns.push(go),
+    () => 0,
+  )
   const begun: string[] = []
   const begin = (address: string) => turn(networksAround(address), 0, 1, () => begun.push(address))
   const next = () => {

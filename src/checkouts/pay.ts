@@ -7,7 +7,7 @@ import { beginningOf, maskCardNumbers } from '../contract/cardNumbers.ts'
 import type { Form } from '../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../contract/formCheck.ts'
 import type { Values } from '../contract/parameters/table.ts'
-import { isPayers, isShoppers, requests, shoppersPrefix, storesOnly } from '../contract/requests.ts'
+import { isOfShoppersForm, isPayers, isShoppers, requests, shoppersPrefix, storesOnly } from '../contract/requests.ts'
 import { results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { cardNumberRules } from '../merchants/settings.ts'
@@ -178,9 +178,7 @@ type FormHashes = ReturnType<typeof keyedHashes>
 
 /** What the shopper sent, without the CVV: keyed hashes of it say whether the same comes again. */
 function formHashes({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): FormHashes {
-  const sent = form.pairs.filter(
-    ([name]) => (isShoppers(name) && name !== 'card.cvv') || isPayers(name) || name === 'registrationId',
-  )
+  const sent = form.pairs.filter(([name]) => isOfShoppersForm(name) && name !== 'card.cvv')
   return keyedHashes(keys, 'checkout form', JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]))
 }
 

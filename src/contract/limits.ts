@@ -3,6 +3,9 @@
 export const limits = {
   /** Bytes of a request body. */
   bodyMaxBytes: 256 * 1024,
+  /** Of what shoppers fill in, and what they carry from one page to another. */
+  shoppersBodyMaxBytes: 32 * 1024,
+  shoppersParametersMax: 200,
   /** Name-value pairs of one request. */
   parametersMax: 2000,
   /** Records that a search reaches, page by page, and bytes of the records of one page. */

@@ -54,7 +54,7 @@ export const authenticated: Readonly<Record<number, AnswerSchema>> = {
   ],
 }
 export const posted: Readonly<Record<number, AnswerSchema>> = {
-  413: [`The body is larger than ${limits.bodyMaxBytes} bytes.`, 'Error'],
+  413: [`The body is larger than ${limits.bodyMaxBytes} bytes, a shopper’s form than ${limits.shoppersBodyMaxBytes}.`, 'Error'],
   415: ['The body is not application/x-www-form-urlencoded in UTF-8, ISO-8859-1 or windows-1252, or it is encoded.', 'Error'],
 }
 const wrong = 'A parameter is wrong: result.parameterErrors names every wrong one.'

@@ -116,6 +116,9 @@ const payers = [
 /** What a shopper's browser may say beside that where a slip is chosen. */
 export const isPayers = (name: string): boolean => payers.includes(name)
 
+/** What may stand in the form that a shopper sends, whatever the checkout. */
+export const isOfShoppersForm = (name: string): boolean => isShoppers(name) || isPayers(name) || name === 'registrationId'
+
 /** The same in words. */
 export const shoppersNames = [...shoppers, 'registrationId']
   .map(name => name.replace(/\.$/, '.*').replace(/\[$/, `[${shoppersPrefix}…]`))

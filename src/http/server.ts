@@ -29,8 +29,7 @@ import { type Destination, plainPath, type Router } from './router.ts'
 import { fairTurns } from './turns.ts'
 
 export const bodyMax = limits.bodyMaxBytes
-/** What shoppers fill in, and what they carry from one page to another. */
-export const browserBodyMax = 32 * 1024
+export const browserBodyMax = limits.shoppersBodyMaxBytes
 /** A message of 3-D Secure has extensions of up to 80 kB, and goes through a browser as base64. */
 export const messageBodyMax = 128 * 1024
 

@@ -4,7 +4,10 @@ import { type Checkout, openCheckout, resourcePathOf, wireIdOf } from '../../che
 import { changeCheckoutValues, createCheckout, deleteCheckout, type NewCheckout } from '../../checkouts/create.ts'
 import { type PressResult, pressPay } from '../../checkouts/pay.ts'
 import { readCheckout } from '../../checkouts/status.ts'
+import type { Form } from '../../contract/form.ts'
+import { limits } from '../../contract/limits.ts'
 import type { Nested } from '../../contract/nested.ts'
+import { isOfShoppersForm } from '../../contract/requests.ts'
 import { isGood, results } from '../../contract/results/results.ts'
 import { withStatusPath } from '../../contract/statusPath.ts'
 import type { Action } from '../../merchants/access/may.ts'
@@ -122,6 +125,16 @@ export const getCheckout =
       : json(200, status)
   }
 
+/** What is looked at of a shopper's form, and no more: it is held for as long as its payment takes, and those of second clicks with it. */
+function shoppersForm(request: Request): Form | 'tooManyParameters' {
+  const form = sentForm(request)
+  if (form === 'tooManyParameters') return form
+  request.seen.form = heldForm(form)
+  const pairs = form.pairs.filter(([name]) => isOfShoppersForm(name))
+  const broken = new Set(pairs.map(([name]) => name).filter(name => form.broken.has(name)))
+  return pairs.length > limits.shoppersParametersMax ? 'tooManyParameters' : { pairs, broken }
+}
+
 /** Of one checkout: a second click waits for the first, and more than a few are no shopper's. */
 const pressesAtOnce = 8
 
@@ -133,9 +146,8 @@ export const postCheckoutPayment =
     const asJson = (request.headers.accept ?? '').includes('application/json')
     if (asJson && isForeign(request, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
     if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
-    const form = sentForm(request)
+    const form = shoppersForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    request.seen.form = heldForm(form)
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }

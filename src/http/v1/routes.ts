@@ -1,6 +1,5 @@
 // The paths of the interface.
 
-import { limits } from '../../contract/limits.ts'
 import type { HttpParts } from '../parts.ts'
 import type { Route } from '../router.ts'
 import { xmlQuery } from '../xml/query.ts'
@@ -15,7 +14,6 @@ import { queryList, v3List, v3One } from './searches.ts'
 export function v1Routes(parts: HttpParts, shoppers: HttpParts): Route[] {
   const admission = makeAdmission(parts)
   const ofShoppers = { ...admission, parts: shoppers }
-  const bodyMax = limits.bodyMaxBytes // as it is told for all of the interface
   return [
     { method: 'POST', path: '/v1/payments', callers: 'token', answer: postPayment(admission) },
     { method: 'GET', path: '/v1/payments', callers: 'token', answer: queryList(admission) },
@@ -30,20 +28,14 @@ export function v1Routes(parts: HttpParts, shoppers: HttpParts): Route[] {
       callers: 'token',
       answer: getCheckout(admission, ofShoppers, 'payment'),
     },
-    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', bodyMax, answer: postCheckoutPayment(ofShoppers) },
+    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', answer: postCheckoutPayment(ofShoppers) },
     {
       method: 'GET',
       path: '/v1/checkouts/{id}/registration',
       callers: 'token',
       answer: getCheckout(admission, ofShoppers, 'registration'),
     },
-    {
-      method: 'POST',
-      path: '/v1/checkouts/{id}/registration',
-      callers: 'browser',
-      bodyMax,
-      answer: postCheckoutPayment(ofShoppers),
-    },
+    { method: 'POST', path: '/v1/checkouts/{id}/registration', callers: 'browser', answer: postCheckoutPayment(ofShoppers) },
     { method: 'POST', path: '/v1/registrations', callers: 'token', answer: postRegistration(admission) },
     { method: 'GET', path: '/v1/registrations/{id}', callers: 'token', answer: getRegistration(admission) },
     { method: 'DELETE', path: '/v1/registrations/{id}', callers: 'token', answer: removeRegistration(admission) },

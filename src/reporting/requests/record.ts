@@ -25,12 +25,14 @@ export type RequestTrace = {
   /** Real time of the answer. */
   readonly at: number
   /** As the request is read. */
-  form?: Form
+  form?: HeldForm
   /** Whoever has shown who he is; what a stranger names says nothing. */
   caller?: { readonly merchantId: string; readonly entityId: string; readonly tokenId?: string }
   /** JSON of the answer, where it is one piece. */
   readonly answer?: string
 }
+
+export type HeldForm = Pick<Form, 'pairs'>
 
 export type RequestContent = {
   readonly fields: readonly (readonly [name: string, value: string])[]
@@ -60,11 +62,11 @@ function beginning(text: string): string {
 }
 
 /** What is kept of a form until its answer is known, which can take minutes: its first fields, of long ones the beginnings. */
-export function heldForm({ pairs: all, broken }: Form): Form {
+export function heldForm({ pairs: all }: HeldForm): HeldForm {
   const pairs = all.slice(0, fieldsMost)
   const length = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (length <= heldMost) return { pairs, broken }
-  return { pairs: pairs.map(([name, value]) => [beginning(name), beginning(value)]), broken }
+  if (length <= heldMost) return { pairs }
+  return { pairs: pairs.map(([name, value]) => [beginning(name), beginning(value)]) }
 }
 
 /** `sandbox`: names that nobody knows are told as they came; elsewhere one may be a secret. Of strangers stands no field: they could fill the table. */
