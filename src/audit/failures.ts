@@ -12,9 +12,11 @@ import {
   countFailures,
   type FailureKind,
   findPlaces,
+  findUsedUp,
   type KnownPlace,
   keepPlaces,
   type LogInFailure,
+  type ProvenFailure,
   takeFailures,
 } from './store.ts'
 
@@ -38,6 +40,8 @@ export type Failures = {
   writeLate(): Promise<void>
   /** Reads from where right passwords have come to other processes, and before the start of this one. */
   learn(now: number): Promise<void>
+  /** Reads what others have counted to its end in this minute. */
+  learnUsedUp(now: number): Promise<void>
 }
 
 /** Failures in a minute: of everybody, so that the database has an end of them; of one address; of one user id, from wherever; of one credential from one address. */
@@ -46,6 +50,7 @@ export const failuresMax: Readonly<Record<FailureKind, number>> = { all: 12_000,
 const minuteMilliseconds = 60_000
 /** So long a failure waits for a slow database to be counted there. */
 const patienceSeconds = 2
+/** Counts that a process keeps, and of those that are used up as many again: floods of others push out none of these. */
 const remembered = 50_000
 /** Networks of one token that a process knows: whoever has a right password of his own pushes out nobody else's. */
 const placesMost = 500
@@ -55,7 +60,8 @@ const keyOf = ({ kind, subject }: Pick<LogInFailure, 'kind' | 'subject'>) => `${
 
 export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError: (error: Error) => void): Failures {
   let minute = 0
-  let counted = new Map<string, number>()
+  const counted = new Map<string, number>()
+  const spent = new Set<string>()
   let attempts = 0
   /** Of each token, by name the networks from which it came to this process, by hash those of all. */
   const cameBefore = new Map<string, Set<string>>()
@@ -66,7 +72,8 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     const current = now - (now % minuteMilliseconds)
     if (current === minute) return
     minute = current
-    counted = new Map()
+    counted.clear()
+    spent.clear()
   }
   const failuresOf = ({ address, credential, user }: LogInAttempt): LogInFailure[] => {
     const subjects: [FailureKind, string][] = [
@@ -77,14 +84,24 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     ]
     return subjects.map(([kind, subject]) => ({ kind, subject, minute, failures: 1 }))
   }
-  const usedUp = (failure: LogInFailure) => (counted.get(keyOf(failure)) ?? 0) >= mostOf(failure)
+  const usedUp = (failure: LogInFailure) => spent.has(keyOf(failure))
+  /** What was counted longest ago is forgotten first. */
+  function remember(failure: LogInFailure, failures: number): void {
+    const key = keyOf(failure)
+    const count = Math.max(failures, counted.get(key) ?? 0)
+    counted.delete(key)
+    if (spent.has(key)) return
+    if (count >= mostOf(failure)) spent.add(key)
+    else counted.set(key, count)
+    for (const keys of [counted, spent]) if (keys.size > remembered) keys.delete(keys.keys().next().value!)
+  }
 
   async function store(failures: Iterable<LogInFailure>): Promise<ReadonlyMap<string, number>> {
     const totals = new Map<string, number>()
     const proven = [...failures].map(failure => ({ ...failure, proof: proofsOf(keys, failure)[0] }))
     for (const failure of await countFailures(pool, proven)) {
       totals.set(keyOf(failure), failure.failures)
-      if (failure.minute === minute) remember(counted, keyOf(failure), failure.failures)
+      if (failure.minute === minute) remember(failure, failure.failures)
     }
     return totals
   }
@@ -132,7 +149,7 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       const open = failures.filter(failure => !usedUp(failure))
       const isSpent = failures.some(failure => (failure.kind === 'all' || failure.kind === 'address') && usedUp(failure))
       for (const failure of isSpent ? failures.filter(({ kind }) => kind !== 'all') : failures)
-        remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
+        remember(failure, (counted.get(keyOf(failure)) ?? 0) + 1)
       // What is used up is not written any more: nobody can make the database busy without end, nor one network use up what is written of all.
       const totals = isSpent ? undefined : await inDatabase(open).catch(notTaken(open))
       return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > mostOf(failure))
@@ -172,6 +189,11 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       for (const { tokenId, hash } of found) rememberPlace(knownPlaces, tokenId, hash.toString('base64'))
       learnedAt = now
     },
+    async learnUsedUp(now) {
+      begin(now)
+      for (const failure of await findUsedUp(pool, minute, failuresMax))
+        if (failure.minute === minute && isOwn(keys, failure)) remember(failure, failure.failures)
+    },
   }
 }
 
@@ -186,13 +208,7 @@ function addTo(sums: Map<string, LogInFailure>, failure: LogInFailure): void {
 const proofsOf = (keys: Keys, { minute, kind, subject }: LogInFailure) =>
   keyedHashes(keys, 'failure', `${minute} ${kind} ${subject}`)
 
-/** What was counted longest ago is forgotten first. */
-function remember(counted: Map<string, number>, key: string, failures: number): void {
-  const known = counted.get(key) ?? 0
-  counted.delete(key)
-  counted.set(key, Math.max(failures, known))
-  if (counted.size > remembered) counted.delete(counted.keys().next().value!)
-}
+const isOwn = (keys: Keys, failure: ProvenFailure): boolean => proofsOf(keys, failure).some(proof => proof.equals(failure.proof))
 
 function rememberPlace(places: Map<string, Set<string>>, tokenId: string, place: string): void {
   const own = places.get(tokenId) ?? new Set()
@@ -211,7 +227,7 @@ export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<v
   await inTransaction(pool, async db => {
     const now = recorder.clock.real()
     const taken = await takeFailures(db, now - (now % minuteMilliseconds))
-    const own = taken.filter(one => proofsOf(recorder.keys, one).some(proof => proof.equals(one.proof)))
+    const own = taken.filter(one => isOwn(recorder.keys, one))
     const others = taken.length - own.length
     const found = { what: `${others} failed attempts were not counted by this installation` }
     await record(db, recorder, [...entriesOf(own), ...(others === 0 ? [] : [tamperingFound(found)])])
@@ -226,7 +242,12 @@ export function startTelling(
 ): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
   const timer = recorder.clock.every(everyMilliseconds, () => {
-    const work = [() => failures.writeLate(), () => tellFailures(pool, recorder), () => failures.learn(recorder.clock.real())]
+    const work = [
+      () => failures.writeLate(),
+      () => tellFailures(pool, recorder),
+      () => failures.learn(recorder.clock.real()),
+      () => failures.learnUsedUp(recorder.clock.real()),
+    ]
     running ??= Promise.all(work.map(one => one().catch(onError)))
       .then(() => {})
       .finally(() => (running = undefined))

@@ -154,6 +154,21 @@ export async function findPlaces(pool: pg.Pool, since: number, most: number): Pr
   return rows
 }
 
+/** Those of a minute that have come so often, of each kind. */
+export async function findUsedUp(
+  pool: pg.Pool,
+  minute: number,
+  most: Readonly<Record<FailureKind, number>>,
+): Promise<ProvenFailure[]> {
+  const { rows } = await pool.query<ProvenFailure>({
+    name: 'find failures that are used up',
+    text: `select minute, kind, subject, failures, proof from log_in_failures
+            where minute = $1 and failures >= ($2::jsonb ->> kind)::integer order by failures desc limit 10000`,
+    values: [timeParameter(minute), most],
+  })
+  return rows
+}
+
 /** Takes out what was counted in minutes that are over. */
 export async function takeFailures(db: Connection, before: number): Promise<ProvenFailure[]> {
   const { rows } = await db.query<ProvenFailure>(
