@@ -10,7 +10,7 @@ import { XMLParser } from 'fast-xml-parser'
 import { recordChargeback } from '../src/clearing/chargebacks/chargebacks.ts'
 import { recordReceipt } from '../src/clearing/receipts/receipts.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
-import { applySeed, readSeed } from '../src/merchants/seed.ts'
+import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import type { Egress } from '../src/platform/egress/address.ts'
@@ -632,7 +632,20 @@ describe('a scheduled report', () => {
     }
     assert.equal((await gateway.pool.query('select from report_schedules where ended_at is null')).rowCount, 0)
     assert.equal((await admin.post('/office/schedules', { ...fields, ...where, entity: sandbox.divisionId })).status, 404)
-    assert.equal((await admin.post('/office/schedules', { ...fields, ...where })).location, '/office/schedules')
+    const theirs = async (more: Record<string, string> = {}) => admin.post('/office/schedules', { ...fields, ...where, ...more })
+    const unnamed = async (more: Record<string, string> = {}) => {
+      const refused = await theirs(more)
+      assert.deepEqual([refused.status, refused.text.includes('Only the staff of the PSP names a server')], [400, true])
+    }
+    // One key opens the servers of all merchants, and of banks.
+    await unnamed()
+    const staff = await signedIn(gateway, 'admin', [readSeed(sandboxSeed).psp.id], clock)
+    assert.equal((await staff.post('/office/schedules', { ...fields, ...where })).location, '/office/schedules')
+    for (const more of [{ folder: '/' }, { user: 'other' }, { port: '22' }, { host: 'bank.example' }]) await unnamed(more)
+    assert.equal((await theirs({ every: 'week' })).location, '/office/schedules')
+    await gateway.pool.query(
+      `update report_schedules set ended_at = now() where ended_at is null and settings ->> 'every' = 'week'`,
+    )
     const { rows } = await gateway.pool.query(
       `select s.settings, s.id, w.details from report_schedules s join due_work w on w.subject_id = s.id where s.ended_at is null`,
     )

@@ -254,6 +254,7 @@ export const ofOperator: ReadonlySet<string> = new Set<keyof (ChannelSettings & 
   'cardNumbersInTexts',
   'cardNumbersInIdentifiers',
   'legacyCredentials',
+  'receiptFiles',
   'requestsPerMinute',
   'requestsAtOnce',
   'statusReadsPerMinute',

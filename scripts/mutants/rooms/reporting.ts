@@ -5,6 +5,12 @@ import type { Mutant } from '../plant.ts'
 export const reportingMutants: readonly Mutant[] = [
   { name: 'records: the id of a checkout stands where it is written otherwise', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: 'isTimeOrdered(part)', instead: 'isId(part.toLowerCase())' },
+  { name: 'schedules: a merchant names any server', file: 'src/reporting/schedules/schedule.ts', tests: ['receiptFiles'],
+    find: '!namesServers && ', instead: "ownerId === '' && " },
+  { name: 'schedules: a merchant names any folder of a server', file: 'src/reporting/schedules/schedule.ts', tests: ['receiptFiles'],
+    find: ' && one.folder === folder', instead: '' },
+  { name: 'records: broken names of a form are held', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: 'if (length <= heldMost) return { pairs }', instead: 'if (length <= heldMost) return { pairs, broken: 1 } as HeldForm' },
   { name: 'records: all fields of a request are held that shows a few', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: 'all.slice(0, fieldsMost)', instead: 'all' },
   { name: 'records: a live path shows what is nothing but letters', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],

@@ -5,15 +5,15 @@ import type { Actor } from '../../audit/entry.ts'
 import type { Directory } from '../../merchants/directory.ts'
 import { unnumbered } from '../../merchants/settings.ts'
 import { type Random, timeOrderedId } from '../../platform/clock.ts'
-import { type Database, inTransaction } from '../../platform/database/connect.ts'
+import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { lockCounted } from '../../platform/database/locks.ts'
 import { addDue, cancelDue } from '../../platform/due/store.ts'
 import { filled, line, type Output, object, oneOf, optional, read, where } from '../../platform/schema.ts'
-import { sftpServer } from '../../platform/sftp/server.ts'
+import { type SftpPlace, sftpServer } from '../../platform/sftp/server.ts'
 import { overAt } from '../owedFiles/deliver.ts'
 import { periodOf, periods } from '../owedFiles/period.ts'
 import { dropOwed, oweAgain } from '../owedFiles/store.ts'
-import { countSchedules, endSchedule, findSchedule, insertSchedule } from './store.ts'
+import { countSchedules, endSchedule, findSchedule, insertSchedule, listSchedules } from './store.ts'
 
 export const scheduledReports = ['transactions', 'settlement', 'chargebacks'] as const
 export const scheduledForms = ['csv', 'json'] as const
@@ -54,15 +54,19 @@ type ScheduleParts = Recorder & {
   readonly by: Actor
   readonly random: Random
   readonly database: Pick<Database, 'work'>
-  readonly directory: Pick<Directory, 'entity' | 'businessTime'>
+  readonly directory: Pick<Directory, 'entity' | 'merchant' | 'businessTime'>
 }
 export type ScheduleRefusal = { readonly refused: string }
 
-/** The first file is that of the period in which it is made. Throws an OperatorError that names what is wrong in what was given. */
+/**
+ * The first file is that of the period in which it is made. Throws an OperatorError that names what is wrong in what was given. `namesServers`: is it the staff of the
+ * PSP? Others may name a place alone where files of the same entity go already: one key opens the servers of all, and of banks.
+ */
 export async function makeSchedule(
   parts: ScheduleParts,
   ownerId: string,
   given: unknown,
+  namesServers = true,
 ): Promise<ReportSchedule | ScheduleRefusal> {
   const { clock, random, database, directory, by } = parts
   const kind = directory.entity(ownerId)?.kind
@@ -77,6 +81,8 @@ export async function makeSchedule(
     await lockCounted(db, 'schedules', [ownerId])
     if ((await countSchedules(db, ownerId)) >= schedulesMost)
       return { refused: `There are ${schedulesMost} schedules already: end one first.` }
+    if (!namesServers && !(await isNamed(db, directory, ownerId, settings)))
+      return { refused: 'Only the staff of the PSP names a server: yours may be one where files of the same entity go already.' }
     await insertSchedule(db, schedule)
     await addDue(db, scheduleWork, ownerId, id, now + overAt(settings.every, day) - businessTime, { day })
     const { report, every, form, host, port, user, folder } = settings
@@ -85,6 +91,19 @@ export async function makeSchedule(
     ])
     return schedule
   })
+}
+
+async function isNamed(
+  db: Connection,
+  directory: ScheduleParts['directory'],
+  ownerId: string,
+  { host, port, user, hostKey, folder }: SftpPlace,
+): Promise<boolean> {
+  const places = (await listSchedules(db, [ownerId])).map(({ settings }): SftpPlace => settings)
+  const receipts = directory.merchant(ownerId)?.settings.receiptFiles
+  return [...places, ...(receipts ? [receipts] : [])].some(
+    one => one.host === host && one.port === port && one.user === user && one.hostKey === hostKey && one.folder === folder,
+  )
 }
 
 /** What is owed by it still is given up. False when there is none. */

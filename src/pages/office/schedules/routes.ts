@@ -50,7 +50,7 @@ ${signedIn.may('changeSettings') && newForm(parts, signedIn, language, values)}`
         const entity = values.get('entity') ?? ''
         if (!signedIn.reaches(entity)) return nothingHere(language)
         try {
-          const made = await makeSchedule({ ...parts, by: signedIn.by }, entity, writtenIn(values))
+          const made = await makeSchedule({ ...parts, by: signedIn.by }, entity, writtenIn(values), signedIn.isWhole)
           return 'refused' in made ? show(request, signedIn, [made.refused]) : goTo('/office/schedules')
         } catch (error) {
           if (!(error instanceof OperatorError)) throw error
@@ -161,6 +161,7 @@ ${choiceField('every', words.every, choices(periods), value('every'))}
 <p class="field hint">${words.periodHint}</p>
 ${choiceField('form', words.form, choices(scheduledForms), value('form'))}
 ${choiceField('mode', words.mode, choices(modesOf(parts)), value('mode'))}
+${!signedIn.isWhole && html`<p class="field hint">${words.serverHint}</p>`}
 ${field({ name: 'host', label: words.host, value: value('host') })}
 ${field({ name: 'port', label: words.port, value: value('port') || '22', isNumeric: true })}
 ${field({ name: 'user', label: words.user, value: value('user') })}
