@@ -426,7 +426,9 @@ describe('what is a CVV', () => {
       [`<SecurityCode>942</SecurityCode><PAN>4539 5787 6362 1486</PAN>`, ' SecurityCode xxx  xxxx xxxx xxxx 1486 '],
       [`&lt;pan&gt;${number}&lt;/pan&gt;&lt;ns:cardCvv2 x=&quot;1&quot;&gt;942`, ' xxxxxxxxxxxx1486  cardCvv2 xxx'],
       [`<td>${number}</td><td class="cvv">942</td><td>250</td>`, ' xxxxxxxxxxxx1486  cvv xxx  250 '],
-      ['<cvv>942</cvv> and 250', ' cvv xxx  and 250'],
+      [`<pan>${number}</pan><cvvCode>942</cvvCode>`, ' xxxxxxxxxxxx1486 cvv xxx '],
+      ['<cvv>942</cvv> and 250', '<cvv>xxx</cvv> and 250'],
+      ['<ns:cardCvv2 x="1">942</ns:cardCvv2> cvv: 942', ' cardCvv2 xxx cvv: xxx'],
       ['<cvvResult>942</cvvResult>', '<cvvResult>942</cvvResult>'],
     ] as const) {
       assert.equal(mask(text).replace(/ +/g, ' '), left.replace(/ +/g, ' '))
@@ -476,6 +478,12 @@ describe('what is a CVV', () => {
     for (const [text, masked] of [
       [`;${number}=34051010000000000000?`, ';xxxxxxxxxxxx1486=xxxxxxxxxxxxxxxxxxxx?'],
       [`%B${number}^JONES/JANE^3405101000?`, '%Bxxxxxxxxxxxx1486^JONES/JANE^xxxxxxxxxx?'],
+      // Both tracks: the first begins as an escape does.
+      [
+        `%B${number}^JONES/JANE^3405101000?;${number}=3405101000?`,
+        '%Bxxxxxxxxxxxx1486^JONES/JANE^xxxxxxxxxx?;xxxxxxxxxxxx1486=xxxxxxxxxx?',
+      ],
+      [`%25B${number}%5EJONES%5E3405101000%3F`, '%Bxxxxxxxxxxxx1486^JONES^xxxxxxxxxx?'],
       [`${number}=3405101`, 'xxxxxxxxxxxx1486=xxxxxxx'],
       [`${number}=340510`, 'xxxxxxxxxxxx1486=340510'],
       [`${number}D34051010000094200000`, 'xxxxxxxxxxxx1486Dxxxxxxxxxxxxxxxxxxxx'],

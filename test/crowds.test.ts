@@ -10,6 +10,7 @@ import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
 import type { Caller } from '../src/http/authenticate.ts'
+import { linesOf } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
   knownMost,
@@ -1368,6 +1369,7 @@ const requestFrom = (address: string): Request => ({
   charset: 'utf-8',
   address,
   networks: networksAround(address),
+  lines: networksAround(address),
   publicUrl: '',
   number: '0'.repeat(32),
   isGone: () => false,
@@ -1579,6 +1581,27 @@ it('those of one network take turns with those of all others, however many these
   assert.equal(begun.length, before, 'its turns are spent')
   begin('192.0.2.7')
   assert.equal(begun.length, before + 1)
+})
+
+it('a merchant stands in one line from however many networks he asks; a password says of nobody that he is one', () => {
+  const tokens: Record<string, object> = {
+    drawn: { entities: ['channel'], legacy: false },
+    another: { entities: ['merchant'], legacy: false },
+    division: { entities: ['division'], legacy: false },
+    elsewhere: { entities: ['nowhere'], legacy: false },
+    password: { entities: ['channel'], legacy: true },
+  }
+  const entities: Record<string, object> = {
+    channel: { id: 'channel', merchantId: 'merchant' },
+    merchant: { id: 'merchant', merchantId: 'merchant' },
+    division: { id: 'division' },
+  }
+  const directory = { token: (sent: string) => tokens[sent], entity: (id: string) => entities[id] }
+  const lines = (authorization?: string) => linesOf({ directory } as unknown as HttpParts, authorization, ['192.0.2.7'])
+  for (const shown of [undefined, 'Bearer unknown', 'Basic drawn', 'Bearer password', 'Bearer elsewhere'])
+    assert.deepEqual(lines(shown), ['192.0.2.7'], shown)
+  for (const shown of ['Bearer drawn', 'bearer another']) assert.deepEqual(lines(shown), ['of merchant'])
+  assert.deepEqual(lines('Bearer division'), ['of division'])
 })
 
 it('a turn ends when what was begun in it took long, however little it weighs, and goes on with those that had nothing', () => {

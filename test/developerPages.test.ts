@@ -227,6 +227,7 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     headers: {},
     address: '',
     networks: [''],
+    lines: [''],
     publicUrl: 'https://pay.example',
     number: '',
     charset: 'utf-8',

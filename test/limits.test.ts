@@ -2,11 +2,12 @@
 // authenticate, and the 72 hours of a reversal to the millisecond.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { BlockList } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { addressOf } from '../src/http/address.ts'
 import { cookieOf } from '../src/http/cookies.ts'
-import { legacyToken } from '../src/merchants/access/legacy.ts'
+import { legacyParts, legacyToken } from '../src/merchants/access/legacy.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { followersBytesMost, followersMost, refusalsMost } from '../src/payments/followUps/rules.ts'
 import { clockWith } from '../src/platform/clock.ts'
@@ -123,6 +124,15 @@ describe('failed attempts to authenticate', () => {
     const guess = (password: string) => withoutHeader('192.0.2.5', sandbox.userId, password)
     assert.deepEqual(await times(credentialMax, at => guess(`guess-${at}`)), new Set([403]))
     await check(guess('one more'), 429, '800.120.100')
+  })
+
+  it('what was drawn is no user id and password, in whatever it is written', () => {
+    const drawn = Array.from({ length: 20_000 }, (_, at) => createHash('sha256').update(`${at}`).digest())
+    for (const encoding of ['hex', 'base64', 'base64url'] as const)
+      for (const length of [16, 32]) {
+        const found = drawn.filter(bytes => legacyParts(bytes.subarray(0, length).toString(encoding)))
+        assert.ok(found.length <= (encoding === 'hex' ? 0 : 10), `${encoding} ${length}: ${found.length}`)
+      }
   })
 
   it('one address may fail 300 times a minute over all credentials', async () => {

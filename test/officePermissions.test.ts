@@ -138,6 +138,7 @@ test('what strangers send is not even read', async () => {
     body,
     address: '',
     networks: [''],
+    lines: [''],
     publicUrl: 'https://pay.example',
     number: '',
     charset: 'utf-8',

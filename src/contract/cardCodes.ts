@@ -36,7 +36,10 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
 }
 
 /** The name of a CVV by which a mark names what stands behind it; blank where there is none, and where it ends. */
-export const codeNamedBy = (mark: string): string => (/^(?:<|&lt;)\s*\//i.test(mark) ? '' : (nameInMark.exec(mark)?.[0] ?? ''))
+export function codeNamedBy(mark: string): string {
+  if (/^(?:<|&lt;)\s*\//i.test(mark)) return ''
+  return nameInMark.exec(mark)?.[0] ?? (mark.match(/[\p{L}\p{N}_.-]+/gu)?.some(isCodeKey) ? 'cvv' : '')
+}
 
 const keyName =
   /(?:^|_|card|cc)(?:cv[vcn]_?2?|security_?code|(?:card|cc)_?c(?:id|sc)|card_?(?:verification|validation)_?(?:code|value|number)|cod(?:igo)?_?(?:de_?)?seguranca)(?:_?(?:code|number|value))?(?:_\d*)*$/

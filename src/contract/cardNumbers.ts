@@ -115,10 +115,11 @@ export function withoutCodes(
   const change: Change = one => hideCodes(one, besideNumber, hide)
   const within = changeWithin(text, change, meant)
   if (within !== undefined) return within
-  const { plain } = meant
-  // As it was meant first: digits of an escape would pass for the code.
-  const changed = plain === text ? plain : change(plain)
-  return changed === plain ? change(text) : changed
+  // Where something is escaped as it was meant first: digits of an escape would pass for the code.
+  const changed = isEscaped(text) ? change(meant.plain) : meant.plain
+  if (changed !== meant.plain) return changed
+  const asWritten = change(text)
+  return changeAsMeant(asWritten, change, asWritten === text ? meant.plain : undefined)
 }
 
 const crossed = (text: string): string => text.replace(digits, 'x')
@@ -246,6 +247,8 @@ function blankFor(mark: string): string {
   return name === '' ? ' ' : ` ${name} `
 }
 
+const isEscaped = (text: string): boolean => /[%\\&]/.test(text)
+
 function readingsOf(text: string): Readings {
   let areThere = false
   const plain = read(text, mark => {
@@ -257,9 +260,9 @@ function readingsOf(text: string): Readings {
 
 function read(text: string, instead: (mark: string) => string): string {
   let plain = text
-  for (let times = 0; times < 3 && /[%\\&]/.test(plain); times++) {
+  for (let times = 0; times < 3 && isEscaped(plain); times++) {
     plain = plain.replaceAll('&amp;', '&').replaceAll('\\\\', '\\')
-    if (plain.includes('%')) plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, bytesText)
+    if (plain.includes('%')) plain = plain.replace(percents, bytesText)
     if (plain.includes('\\'))
       plain = plain
         .replace(/(?:\\u[0-9a-f]{4})+/gi, run =>
@@ -276,6 +279,9 @@ function read(text: string, instead: (mark: string) => string): string {
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
   return plain.includes('<') ? plain.replace(/<[^<>]+>/g, instead) : plain
 }
+
+/** What stands on a magnetic stripe begins with a percent sign, a B and the number. */
+const percents = /(?:%(?!B[\d ]{12,23}\^)[0-9a-f]{2})+/gi
 
 /** Most stand alone: those of ASCII are looked up. */
 function bytesText(run: string): string {

@@ -158,6 +158,21 @@ export function readCaller(
 
 export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): found is Caller => 'token' in found
 
+/**
+ * In whose line a request waits for its turn: a merchant has one, from however many networks he asks. A password says nothing before it is judged: one that is right
+ * may have to wait like a wrong one.
+ */
+export function linesOf(
+  { directory }: HttpParts,
+  authorization: string | undefined,
+  networks: readonly string[],
+): readonly string[] {
+  const sent = authorization && bearer.exec(authorization)?.[1]
+  const token = sent ? directory.token(sent) : undefined
+  const entity = token && !token.legacy ? directory.entity(token.entities[0]!) : undefined
+  return entity ? [`of ${'merchantId' in entity ? entity.merchantId : entity.id}`] : networks
+}
+
 /** As the audit names a caller. */
 export const actorOf = ({ address }: Request, { token }: Caller): Actor => ({ kind: 'token', id: token.id, address })
 

@@ -18,7 +18,7 @@ import { isRecorded } from '../reporting/requests/keep.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, callerHeader, isListed, ofMerchant } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
-import { noteRefusal } from './authenticate.ts'
+import { linesOf, noteRefusal } from './authenticate.ts'
 import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
 import { noteFailure } from './failure.ts'
 import { isTooLong, shortHead } from './head.ts'
@@ -114,7 +114,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const most = route?.bodyMax ?? (route?.callers === 'browser' ? browserBodyMax : bodyMax)
     const request = requestOf(incoming, target, caller, number)
     const inTurn = (bytes: number, begin: () => void) => {
-      const leave = turns.turn(request.networks, bytes + request.query.length, route?.cost ?? 1, begin)
+      const leave = turns.turn(request.lines, bytes + request.query.length, route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
       if (leave) connections.stands(incoming, leave)
     }
@@ -240,6 +240,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       charset: 'utf-8',
       address,
       networks: networksAround(address),
+      lines: networksAround(address),
       publicUrl: '',
       number: randomHex(parts.random),
       isGone: () => socket.destroyed,
@@ -284,7 +285,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (isTooLong(head)) return send(request, incoming, outgoing, shortHead(made), cors)
     outgoing.writeHead(status, head)
     connections.answers(incoming, length)
-    turns.spent(request.networks, status === 429 ? length + refusedBytes : length)
+    turns.spent(request.lines, status === 429 ? length + refusedBytes : length)
     if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
@@ -307,6 +308,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, address: string, number: string): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
+    const networks = networksAround(address)
     return {
       method: incoming.method ?? 'GET',
       path,
@@ -315,7 +317,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address,
-      networks: networksAround(address),
+      networks,
+      lines: linesOf(parts, incoming.headers.authorization, networks),
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,

@@ -1,4 +1,4 @@
-// Requests of one network are begun a few in each turn of the event loop, and those of others between them: a crowd that asks at once, whatever it asks,
+// Requests of one network, or of one merchant, are begun a few in each turn of the event loop, and those of others between them: a crowd that asks at once, whatever it asks,
 // costs everybody else a moment and not the time for all of it.
 
 import { addTo } from '../platform/counts.ts'
@@ -14,7 +14,7 @@ const mostOf = (network: string): number => atOnce * (network === everybody ? 2 
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
-   * to read a form. `networks`: around a caller, the narrowest first. `begin` must not throw. */
+   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant. `begin` must not throw. */
   turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
   spent(networks: readonly string[], bytes: number): void

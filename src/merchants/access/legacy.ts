@@ -10,17 +10,18 @@ export const legacyToken = (userId: string, password: string): string => Buffer.
  * password. The user id ends at the first bar, so that guesses at one token count as one user's, wherever the caller had put the bar.
  */
 export function legacyParts(sent: string): { readonly userId: string; readonly password: string } | undefined {
-  const text = sent.includes('|') ? sent : writtenIn(Buffer.from(sent, 'base64'))
+  const text = sent.includes('|') ? sent : writtenIn(sent)
   const bar = text.indexOf('|')
   return bar < 0 ? undefined : { userId: text.slice(0, bar), password: text.slice(bar + 1) }
 }
 
 /** The text in UTF-8, UTF-16, Latin-1 or Windows-1252; blank for bytes that were drawn, which are hardly ever one. */
-function writtenIn(bytes: Buffer): string {
-  const written = Buffer.from(bytes.filter(byte => byte !== 0))
+function writtenIn(sent: string): string {
+  const written = Buffer.from(Buffer.from(sent, 'base64').filter(byte => byte !== 0))
   if (isUtf8(written)) return written.toString()
+  if (/^[0-9a-f]*$/i.test(sent)) return '' // drawn, and written in the digits of no text
   const text = written.toString('latin1')
   return userAndPassword.some(pattern => pattern.test(text)) ? text : ''
 }
 
-const userAndPassword = [/^[\w .@-]{3,}\|[\x20-\xff]*$/, /^[\p{L}\p{Nd} _.@-]{3,}\|[\x20-\x7e\xa0-\xff]*$/u] as const
+const userAndPassword = [/^[\x20-\x7b}~]{3,}\|[\x20-\xff]*$/, /^[\p{L}\p{Nd} _.@-]{3,}\|[\x20-\x7e\xa0-\xff]*$/u] as const
