@@ -120,6 +120,8 @@ const forms = [
   '&#37;34539578763621486',
   '&#000052;539578763621486',
   '\\x34539578763621486',
+  '4539\\u{a0}5787\\u{A0}6362\\u{2003}1486',
+  '4539\\xc2\\xa05787\\xA06362\\xe2\\x80\\x891486',
 ]
 
 const mask = (text: string) => maskCardNumbers(text, standardBrands)
@@ -201,6 +203,15 @@ describe('what is a card number', () => {
       assert.ok(!masked.replace(/\D/g, '').includes(number), masked)
     }
     assert.ok(!mask(`${number}%31 and 374245455400126`).includes('374245455400126'))
+    // A sign before it takes its first digits for the end of an escape.
+    for (const sign of ['%', '\\x', '\\u'])
+      for (const [one, other] of [
+        [`${sign}4000174417058224`, 'and 4539%205787%206362%201486'],
+        [`${sign}4000 1744 1705 8224`, 'and &#52;539578763621486'],
+      ])
+        for (const text of [`${one} ${other}`, `${other} LIKE '${one}%'`])
+          for (const kept of [mask(text), scrub(text)])
+            assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /1744|1705|5787|6362/, kept)
   })
 
   test('however often it was escaped, no more than its last four digits are left', () => {
@@ -424,9 +435,13 @@ describe('what is a CVV', () => {
     for (const [text, left] of [
       [`<card><number>${number}</number><cvv>942</cvv></card>`, ' xxxxxxxxxxxx1486  cvv xxx '],
       [`<SecurityCode>942</SecurityCode><PAN>4539 5787 6362 1486</PAN>`, ' SecurityCode xxx  xxxx xxxx xxxx 1486 '],
-      [`&lt;pan&gt;${number}&lt;/pan&gt;&lt;ns:cardCvv2 x=&quot;1&quot;&gt;942`, ' xxxxxxxxxxxx1486  cardCvv2 xxx'],
+      [
+        `&lt;pan&gt;${number}&lt;/pan&gt;&lt;ns:cardCvv2 x=&quot;1&quot;&gt;942&lt;/ns:cardCvv2&gt;`,
+        ' xxxxxxxxxxxx1486  cardCvv2 xxx ',
+      ],
       [`<td>${number}</td><td class="cvv">942</td><td>250</td>`, ' xxxxxxxxxxxx1486  cvv xxx  250 '],
       [`<pan>${number}</pan><cvvCode>942</cvvCode>`, ' xxxxxxxxxxxx1486 cvv xxx '],
+      [`<pan>${number}</pan><cvv>942<\\/cvv>`, ' xxxxxxxxxxxx1486 cvv xxx '],
       ['<cvv>942</cvv> and 250', '<cvv>xxx</cvv> and 250'],
       ['<ns:cardCvv2 x="1">942</ns:cardCvv2> cvv: 942', ' cardCvv2 xxx cvv: xxx'],
       ['<cvvResult>942</cvvResult>', '<cvvResult>942</cvvResult>'],
@@ -434,6 +449,16 @@ describe('what is a CVV', () => {
       assert.equal(mask(text).replace(/ +/g, ' '), left.replace(/ +/g, ' '))
       assert.ok(scrub(text).includes('942') === left.includes('942'), scrub(text))
     }
+    // One that names none, or what is none, leaves the figures behind it.
+    for (const text of [
+      '<cvv>***</cvv><amount>1500</amount>',
+      '<cvv></cvv><amount>1500</amount>',
+      '<cvv/><amount>1500</amount>',
+      '<cvv>***<\\/cvv><amount>1500<\\/amount>',
+      '<img src="cvv.png"> 1500',
+      '<i class="cvv-icon"></i> total <b>1500</b>',
+    ])
+      assert.equal(mask(text), text)
     for (const sign of ['&#160;', '&#x2013;', '&#0160;']) assert.match(mask(`CVV:${sign}942`), /^CVV:[^\d]xxx$/)
   })
   test('beside a card number a name keeps no digit of the code for itself', () => {

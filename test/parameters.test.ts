@@ -16,7 +16,7 @@ import { openApi } from '../src/contract/openapi.ts'
 import type { Parameter, Parameters } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, indexMax, valueNamed } from '../src/contract/parameters/table.ts'
 import { type RequestKind, requests } from '../src/contract/requests.ts'
-import { bodyMax } from '../src/http/server.ts'
+import { bodyMax, browserBodyMax } from '../src/http/server.ts'
 import { releaseHours } from '../src/payments/followUps/rules.ts'
 import { keyHours } from '../src/payments/kept.ts'
 import { costsTimes } from './support/costs.ts'
@@ -408,7 +408,7 @@ describe('bytes', () => {
     const reads = (form: string) => () => readForm(form)
     const few = reads('a=1&'.repeat(1990))
     await costsTimes(3, few, reads('a=1&'.repeat(1990) + '&'.repeat(400)), 'a long form')
-    await costsTimes(4, few, reads('a=%41&'.repeat(1990)), 'escapes')
+    await costsTimes(7, few, reads('a=%41&'.repeat(1990)), 'escapes')
     await costsTimes(12, few, reads('\xff=\xff&'.repeat(1990)), 'what is no UTF-8')
     await costsTimes(12, few, () => readForm('\xff=\xff&'.repeat(1990), 'windows-1252'), 'another charset')
     const long = 'x'.repeat(200_000)
@@ -447,10 +447,22 @@ describe('amounts', () => {
 })
 
 test('the limits that documents state are those that the code keeps', () => {
-  const { errorsMost, searchReach, pageMaxBytes, checkoutMinutes, offeredRegistrations, reportDays, ...kept } = limits // those are imported by the code that keeps them
-  assert.ok(errorsMost && searchReach && pageMaxBytes && checkoutMinutes && offeredRegistrations && reportDays)
+  const {
+    errorsMost,
+    searchReach,
+    pageMaxBytes,
+    checkoutMinutes,
+    offeredRegistrations,
+    reportDays,
+    shoppersParametersMax,
+    ...kept
+  } = limits // those are imported by the code that keeps them
+  assert.ok(
+    errorsMost && searchReach && pageMaxBytes && checkoutMinutes && offeredRegistrations && reportDays && shoppersParametersMax,
+  )
   assert.deepEqual(kept, {
     bodyMaxBytes: bodyMax,
+    shoppersBodyMaxBytes: browserBodyMax,
     parametersMax,
     indexMax,
     releaseHours,

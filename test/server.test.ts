@@ -125,8 +125,8 @@ describe('sizes', () => {
       return status
     }
     for (const [path, most] of [
-      ['/v1/checkouts/x.y/payment', 256],
-      ['/v1/checkouts/x.y/registration', 256],
+      ['/v1/checkouts/x.y/payment', 32],
+      ['/v1/checkouts/x.y/registration', 32],
       ['/r/x', 32],
       ['/r/cancel/x', 32],
       ['/r/method/x', 32],

@@ -35,9 +35,12 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
   return (besideNumber ? [namedBeside, behindExpiry, rightBehindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
 }
 
-/** The name of a CVV by which a mark names what stands behind it; blank where there is none, and where it ends. */
-export function codeNamedBy(mark: string): string {
-  if (/^(?:<|&lt;)\s*\//i.test(mark)) return ''
+/** Three or four digits and a mark that ends. */
+const codeAlone = /^\s*\p{Nd}{3,4}\s*(?:<|&lt;)\s*\\?\//iu
+
+/** The name of a CVV by which a mark names what stands behind it; blank where there is none, and where nothing that may be one stands behind it, alone. */
+export function codeNamedBy(mark: string, behind: string): string {
+  if (!/cv|ci|cs|cod/i.test(mark) || !codeAlone.test(behind) || /^(?:<|&lt;)\s*\\?\//i.test(mark)) return ''
   return nameInMark.exec(mark)?.[0] ?? (mark.match(/[\p{L}\p{N}_.-]+/gu)?.some(isCodeKey) ? 'cvv' : '')
 }
 

@@ -17,11 +17,10 @@ const [shortest, longest] = [12, 19]
 /** What nobody sees either: of these some are letters by their class, the blanks of Egyptian and two fillers of Hangul among them. */
 const unseen = '\\p{Default_Ignorable_Code_Point}\\u2800\\u{13441}\\u{13442}\\u{1d159}'
 const ordinary = `[\\s\\p{Pd}\\p{Cf}${unseen}.]{0,3}`
-const any = `[[^\\p{L}\\p{Nd}]${unseen}]{0,8}`
-const runWith = (gap: string, flags: string) => new RegExp(`\\p{Nd}(?:${gap}\\p{Nd}){${shortest - 1},}`, flags)
-const ordinaryRun = runWith(ordinary, 'v')
-const anyRun = runWith(any, 'v')
-const anyRuns = runWith(any, 'gv')
+const ordinaryRun = new RegExp(`\\p{Nd}(?:${ordinary}\\p{Nd}){${shortest - 1},}`, 'v')
+/** Others may be as many. */
+const gapMost = 8
+const between = new RegExp(`[[^\\p{L}\\p{Nd}]${unseen}]`, 'v')
 const ordinaryGap = new RegExp(`^${ordinary}$`, 'v')
 const digit = /\p{Nd}/u
 const digits = /\p{Nd}/gu
@@ -43,7 +42,7 @@ export const mayHoldCardNumber = (text: string): boolean => isLong(text) && hold
 const isLong = (text: string): boolean => text.length >= shortest || (text.length >= shortest / 2 && numeral.test(text))
 
 const holdsRun = (text: string, { plain, marked }: Readings): boolean =>
-  anyRun.test(text) || (plain !== text && anyRun.test(plain)) || (marked !== text && anyRun.test(marked))
+  [text, plain, marked].some((one, at) => (at === 0 || one !== text) && findRun(one, 0) !== undefined)
 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
 export function mayBeRepeated(text: string): boolean {
@@ -223,13 +222,29 @@ export function replaceNumbers(
     written.add(digitsOf(found))
     return instead(found)
   })
-  const change: Change = one => replaceIn(one, lengthsOf, instead, written)
+  let seen = ''
+  const change: Change = one =>
+    replaceIn(
+      one,
+      lengthsOf,
+      found => {
+        seen += `${digitsOf(found)} `
+        return instead(found)
+      },
+      written,
+    )
   // What was escaped stays as it came when there is nothing in it.
   const within = marked === text ? marked : change(marked)
-  if (within !== marked) return changeAsMeant(within, change)
-  const replaced = plain === text ? plain : change(plain)
-  return replaced === plain ? asWritten : replaced
+  const replaced = within !== marked ? changeAsMeant(within, change) : plain === text ? text : change(plain)
+  if (within === marked && replaced === plain) return asWritten
+  // A sign before one may have taken its first digits for the end of an escape (`%4539…`, `\\u4539…`).
+  const broken = [...written].slice(0, writtenMost).filter(one => !seen.includes(one))
+  return broken.reduce((text, one) => hideNumber(text, one.slice(escapeDigits)), replaced)
 }
+
+/** So many that stand open are looked for where others were escaped, each once along the text. */
+const writtenMost = 16
+const escapeDigits = 4
 
 /** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
  * other references and marks of HTML are as good as a space, but for the name of a CVV in one. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
@@ -241,9 +256,12 @@ type Readings = { readonly plain: string; readonly marked: string }
 /** As many as a CVV has. */
 const holdsDigits = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){3}/u
 
+/** What stands behind a mark is looked at so far. */
+const behindMost = 40
+
 /** In the place of a mark. One that names a CVV is read as its name. */
-function blankFor(mark: string): string {
-  const name = codeNamedBy(mark)
+function blankFor(mark: string, behind: string): string {
+  const name = codeNamedBy(mark, behind)
   return name === '' ? ' ' : ` ${name} `
 }
 
@@ -251,14 +269,17 @@ const isEscaped = (text: string): boolean => /[%\\&]/.test(text)
 
 function readingsOf(text: string): Readings {
   let areThere = false
-  const plain = read(text, mark => {
+  const plain = read(text, (mark, behind) => {
     areThere ||= holdsDigits.test(mark)
-    return blankFor(mark)
+    return blankFor(mark, behind)
   })
-  return { plain, marked: areThere ? read(text, mark => (holdsDigits.test(mark) ? mark : blankFor(mark))) : text }
+  if (!areThere) return { plain, marked: text }
+  return { plain, marked: read(text, (mark, behind) => (holdsDigits.test(mark) ? mark : blankFor(mark, behind))) }
 }
 
-function read(text: string, instead: (mark: string) => string): string {
+function read(text: string, instead: (mark: string, behind: string) => string): string {
+  const insteadOf = (mark: string, at: number, whole: string) =>
+    instead(mark, whole.slice(at + mark.length, at + mark.length + behindMost))
   let plain = text
   for (let times = 0; times < 3 && isEscaped(plain); times++) {
     plain = plain.replaceAll('&amp;', '&').replaceAll('\\\\', '\\')
@@ -268,16 +289,17 @@ function read(text: string, instead: (mark: string) => string): string {
         .replace(/(?:\\u[0-9a-f]{4})+/gi, run =>
           textOnly(Buffer.from(run.replaceAll(/\\u/gi, ''), 'hex').swap16().toString('utf16le')),
         )
-        .replace(/\\x([0-9a-f]{2})/gi, (_, code: string) => textOnly(String.fromCharCode(Number.parseInt(code, 16))))
+        .replace(/\\u\{([0-9a-f]{1,5})\}/gi, (_, code: string) => textOnly(String.fromCodePoint(Number.parseInt(code, 16))))
+        .replace(/(?:\\x[0-9a-f]{2})+/gi, run => textOnly(signsOf(Buffer.from(run.replaceAll(/\\x/gi, ''), 'hex'))))
         .replace(/\\[bfnrt]/g, ' ')
     // The mark first: of what was escaped no sign comes back.
     if (plain.includes('&'))
       plain = plain
-        .replace(/&lt;(?:[^<>&]|&(?![lg]t;))+&gt;/gi, instead)
+        .replace(/&lt;(?:[^<>&]|&(?![lg]t;))+&gt;/gi, insteadOf)
         .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})(?:;|(?=&#))|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
-  return plain.includes('<') ? plain.replace(/<[^<>]+>/g, instead) : plain
+  return plain.includes('<') ? plain.replace(/<[^<>]+>/g, insteadOf) : plain
 }
 
 /** What stands on a magnetic stripe begins with a percent sign, a B and the number. */
@@ -287,6 +309,12 @@ const percents = /(?:%(?!B[\d ]{12,23}\^)[0-9a-f]{2})+/gi
 function bytesText(run: string): string {
   const point = run.length === 3 ? Number.parseInt(run.slice(1), 16) : 128
   return point < 128 ? asciiTexts[point]! : textOnly(Buffer.from(run.replaceAll('%', ''), 'hex').toString())
+}
+
+/** Some write bytes of UTF-8 so, others signs. */
+function signsOf(bytes: Buffer): string {
+  const text = bytes.toString()
+  return text.includes('\ufffd') ? bytes.toString('latin1') : text
 }
 
 const seenNumerals = new Map<string, string>()
@@ -322,22 +350,66 @@ function replaceIn(
   instead: (found: string) => string,
   known: ReadonlySet<string> = new Set(),
 ): string {
-  return text.replace(anyRuns, run => {
-    const read = readRun(run)
-    let replaced = ''
-    let copied = 0
-    for (let first = 0; first + shortest <= read.digits.length; first++) {
-      let last = endOfNumber(read, first, lengthsOf, known)
-      if (last === undefined) continue
-      // Which of overlapping numbers is the card cannot be known: they go together.
-      for (let inside = first + 1; inside <= last && inside + shortest <= read.digits.length; inside++)
-        last = Math.max(last, endOfNumber(read, inside, lengthsOf, known) ?? 0)
-      replaced += run.slice(copied, read.at[first]) + instead(run.slice(read.at[first], read.at[last]! + read.widths[last]!))
-      copied = read.at[last]! + read.widths[last]!
-      first = last
+  let all = ''
+  let behind = 0
+  for (let found = findRun(text, 0); found; found = findRun(text, found.end)) {
+    all += text.slice(behind, found.start) + replaceInRun(text.slice(found.start, found.end), lengthsOf, instead, known)
+    behind = found.end
+  }
+  return all + text.slice(behind)
+}
+
+function replaceInRun(
+  run: string,
+  lengthsOf: (beginning: string) => readonly number[],
+  instead: (found: string) => string,
+  known: ReadonlySet<string>,
+): string {
+  const read = readRun(run)
+  let replaced = ''
+  let copied = 0
+  for (let first = 0; first + shortest <= read.digits.length; first++) {
+    let last = endOfNumber(read, first, lengthsOf, known)
+    if (last === undefined) continue
+    // Which of overlapping numbers is the card cannot be known: they go together.
+    for (let inside = first + 1; inside <= last && inside + shortest <= read.digits.length; inside++)
+      last = Math.max(last, endOfNumber(read, inside, lengthsOf, known) ?? 0)
+    replaced += run.slice(copied, read.at[first]) + instead(run.slice(read.at[first], read.at[last]! + read.widths[last]!))
+    copied = read.at[last]! + read.widths[last]!
+    first = last
+  }
+  return replaced + run.slice(copied)
+}
+
+/** Of each character what it is beside digits: one itself, one that may stand between them, or one that parts them. Looked up, since a text may be full of odd ones. */
+const kinds = new Uint8Array(0x11_0000)
+const [isDigit, isBetween, isParting] = [1, 2, 3]
+const kindOf = (point: number): number => {
+  kinds[point] ||= judgedKind(String.fromCodePoint(point))
+  return kinds[point]!
+}
+const judgedKind = (one: string): number => (digit.test(one) ? isDigit : between.test(one) ? isBetween : isParting)
+
+/** The next so many digits with some other characters between them, in one look along the text. */
+function findRun(text: string, from: number): { readonly start: number; readonly end: number } | undefined {
+  let [start, end, count, gap] = [0, 0, 0, 0]
+  for (let position = from; position < text.length; ) {
+    const point = text.codePointAt(position)!
+    const width = point > 0xffff ? 2 : 1
+    const kind = kindOf(point)
+    if (kind === isDigit) {
+      if (count === 0) start = position
+      count++
+      gap = 0
+      end = position + width
+    } else if (count > 0 && (kind === isParting || ++gap > gapMost)) {
+      if (count >= shortest) return { start, end }
+      count = 0
+      gap = 0
     }
-    return replaced + run.slice(copied)
-  })
+    position += width
+  }
+  return count >= shortest ? { start, end } : undefined
 }
 
 type Run = {

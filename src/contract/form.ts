@@ -1,8 +1,6 @@
 // From the bytes of a form to names and values. Names stay flat, so that a hostile name is refused or stays data; nothing is judged, because what is lenient
 // depends on the channel, and the channel stands in the form.
 
-import { isUtf8 } from 'node:buffer'
-
 /** A form as it was sent: names and values decoded, nothing judged. */
 export type Form = { readonly pairs: readonly (readonly [name: string, value: string])[]; readonly broken: ReadonlySet<string> }
 
@@ -66,8 +64,14 @@ function decode(raw: string, charset: Charset, plain: boolean): FormText {
   if (plain && !spaced.includes('%')) return { text: spaced, broken: false }
   const bytes = bytesOf(spaced)
   if (charset !== 'utf-8') return { text: textBy(signs[charset], bytes), broken: false }
-  return isUtf8(bytes) ? { text: bytes.toString('utf8'), broken: false } : { text: textBy(broken, bytes), broken: true }
+  const text = bytes.toString('utf8')
+  return text.includes(noSign) && isBroken(bytes, text) ? { text: textBy(broken, bytes), broken: true } : { text, broken: false }
 }
+
+/** Whoever reads UTF-8 writes this sign for what is none, and somebody may have sent the sign itself: then its bytes are there. */
+const noSign = '\ufffd'
+const bytesOfNoSign = Buffer.from(noSign)
+const isBroken = (bytes: Buffer, text: string): boolean => !bytes.includes(bytesOfNoSign) || !Buffer.from(text).equals(bytes)
 
 /** Of each byte its unit of UTF-16. */
 type Units = Uint16Array
