@@ -300,6 +300,13 @@ describe('what is a card number', () => {
     assert.equal(mask('5100 0000 4929 9900 0000 0002'), 'xxxx xxxx xxxx xxxx xxxx 0002')
   })
 
+  test('letters and long gaps part digits', () => {
+    const groups = ['4539', '5787', '6362', '1486']
+    for (const gap of [' a ', 'x', '-é-', '.'.repeat(9), '/'.repeat(9), ' '.repeat(9)])
+      assert.equal(mask(groups.join(gap)), groups.join(gap))
+    for (const gap of ['.'.repeat(8), '/'.repeat(8)]) assert.notEqual(mask(groups.join(gap)), groups.join(gap))
+  })
+
   test('a longer run of digits is no card number, nor are a date, an amount and a phone number', () => {
     for (const text of [
       `99${number}`,
@@ -454,6 +461,7 @@ describe('what is a CVV', () => {
       '<cvv>***</cvv><amount>1500</amount>',
       '<cvv></cvv><amount>1500</amount>',
       '<cvv/><amount>1500</amount>',
+      '&lt;cvv&gt;***&lt;/cvv&gt;1500&lt;/row&gt;',
       '<cvv>***<\\/cvv><amount>1500<\\/amount>',
       '<img src="cvv.png"> 1500',
       '<i class="cvv-icon"></i> total <b>1500</b>',

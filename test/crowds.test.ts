@@ -8,9 +8,9 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
+import type { Form } from '../src/contract/form.ts'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
-import type { Caller } from '../src/http/authenticate.ts'
-import { linesOf } from '../src/http/authenticate.ts'
+import { type Caller, isCaller, linesOf } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
   knownMost,
@@ -38,7 +38,7 @@ import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { networkRequestsMost } from '../src/http/underWay.ts'
-import { withinRate } from '../src/http/v1/requestRate.ts'
+import { merchantFormsMost, withinRate } from '../src/http/v1/requestRate.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { fairPool } from '../src/platform/database/fairPool.ts'
@@ -1581,6 +1581,30 @@ it('those of one network take turns with those of all others, however many these
   assert.equal(begun.length, before, 'its turns are spent')
   begin('192.0.2.7')
   assert.equal(begun.length, before + 1)
+})
+
+it('of one merchant so many bytes are held while banks are asked, over all of his tokens, and of no other less for it', () => {
+  const directory = { merchant: () => undefined, entity: () => undefined }
+  const parts = { build: '', clock: systemClock, directory } as unknown as HttpParts
+  let [asking, token] = ['a', 0]
+  const caller = () => ({ token: { id: `${token++}` }, merchantId: asking, entityId: asking }) as unknown as Caller
+  const within = withinRate(parts, caller)
+  const form = { pairs: [['customParameters[x]', 'x'.repeat(1024 * 1024)]], broken: new Set() } as unknown as Form
+  const ask = () => {
+    const request = requestFrom('192.0.2.7')
+    return { request, found: within(request, form, 'pay') }
+  }
+  const all = Array.from({ length: merchantFormsMost / 1024 / 1024 }, ask)
+  assert.ok(all.every(({ found }) => isCaller(found)))
+  const refused = ask().found as HttpAnswer
+  assert.deepEqual([refused.status, refused.headers], [429, { 'Retry-After': '1' }])
+  asking = 'b'
+  assert.ok(isCaller(ask().found))
+  asking = 'a'
+  for (const done of all[0]!.request.whenAnswered) done()
+  assert.ok(isCaller(ask().found))
+  const small = { pairs: [['a', '1']], broken: new Set() } as unknown as Form
+  assert.ok(!isCaller(within(requestFrom('192.0.2.7'), small, 'pay')), 'nor a small one more')
 })
 
 it('a merchant stands in one line from however many networks he asks; a password says of nobody that he is one', () => {

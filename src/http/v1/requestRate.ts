@@ -1,6 +1,7 @@
 // Limits how many requests a token may send in a minute, where its merchant's settings say so: evenly, with a minute's worth at once after a rest. And how
 // many of it may be under way at a time.
 
+import type { Form } from '../../contract/form.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import { type MerchantSettings, merchantSettings } from '../../merchants/settings.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
@@ -25,6 +26,14 @@ export function limitRates(): Rates {
   }
 }
 
+/** Of what the requests of one merchant say that are under way: payments hold it for as long as their bank takes. As many as a token may have, of sixty-four kilobytes. */
+export const merchantFormsMost = 64 * 1024 * 1024
+/** What a parameter takes besides its letters. */
+const parameterBytes = 100
+
+const bytesOf = ({ pairs }: Form): number =>
+  pairs.reduce((sum, [name, value]) => sum + name.length + value.length + parameterBytes, 0)
+
 /** A division has no settings for this: of its tokens as many are under way as of any. */
 const standard: Pick<MerchantSettings, 'requestsPerMinute' | 'requestsAtOnce'> = read(merchantSettings, {}, '')
 
@@ -44,6 +53,7 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const wait = rates(key, requestsPerMinute, parts.clock.real())
     if (wait > 0) return refuse('tooManyRequests', wait)
     if (!underWay(request, key, requestsAtOnce || Number.POSITIVE_INFINITY)) return refuse('tooManyAtOnce', 1)
+    if (!underWay(request, `bytes ${merchantId}`, merchantFormsMost, bytesOf(form))) return refuse('tooManyAtOnce', 1)
     return caller
   }
 }
