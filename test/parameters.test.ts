@@ -2,6 +2,7 @@
 // The cases come from the table itself; below them stand the traps of form data, one test each.
 
 import assert from 'node:assert/strict'
+import { isUtf8 } from 'node:buffer'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { failuresMax } from '../src/audit/failures.ts'
@@ -413,6 +414,23 @@ describe('bytes', () => {
     await costsTimes(12, few, () => readForm('\xff=\xff&'.repeat(1990), 'windows-1252'), 'another charset')
     const long = 'x'.repeat(200_000)
     await costsTimes(3, reads('a=&'.repeat(1990) + long), reads('a&'.repeat(1990) + long), 'names without a value')
+  })
+
+  test('what is UTF-8 is read as such, and nothing else', () => {
+    const reads = (bytes: Uint8Array) => {
+      const form = readForm(`a=${[...bytes].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')}`) as Form
+      assert.equal(form.broken.size === 0, isUtf8(bytes), `${bytes}`)
+      if (isUtf8(bytes)) assert.deepEqual(form.pairs, [['a', Buffer.from(bytes).toString()]])
+    }
+    const edges = [
+      0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xef, 0xf0, 0xf1,
+      0xf3, 0xf4, 0xf5, 0xff,
+    ]
+    for (const one of edges)
+      for (const two of edges)
+        for (const three of edges)
+          for (const more of [[], [0x80], [0xbf, 0x41], [0xc0]]) reads(Uint8Array.of(one, two, three, ...more))
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 20 }), reads))
   })
 
   test('reading never throws, whatever the bytes', () => {

@@ -64,14 +64,22 @@ function decode(raw: string, charset: Charset, plain: boolean): FormText {
   if (plain && !spaced.includes('%')) return { text: spaced, broken: false }
   const bytes = bytesOf(spaced)
   if (charset !== 'utf-8') return { text: textBy(signs[charset], bytes), broken: false }
-  const text = bytes.toString('utf8')
-  return text.includes(noSign) && isBroken(bytes, text) ? { text: textBy(broken, bytes), broken: true } : { text, broken: false }
+  return isUtf8(bytes) ? { text: bytes.toString('utf8'), broken: false } : { text: textBy(broken, bytes), broken: true }
 }
 
-/** Whoever reads UTF-8 writes this sign for what is none, and somebody may have sent the sign itself: then its bytes are there. */
-const noSign = '\ufffd'
-const bytesOfNoSign = Buffer.from(noSign)
-const isBroken = (bytes: Buffer, text: string): boolean => !bytes.includes(bytesOfNoSign) || !Buffer.from(text).equals(bytes)
+/** By the table of RFC 3629, 4. */
+function isUtf8(bytes: Buffer): boolean {
+  for (let at = 0; at < bytes.length; ) {
+    const first = bytes[at++]!
+    if (first < 0x80) continue
+    if (first < 0xc2 || first > 0xf4) return false
+    const second = bytes[at++] ?? 0
+    if (second < (first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80)) return false
+    if (second > (first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf)) return false
+    for (let left = first < 0xe0 ? 0 : first < 0xf0 ? 1 : 2; left > 0; left--) if ((bytes[at++] ?? 0) >> 6 !== 2) return false
+  }
+  return true
+}
 
 /** Of each byte its unit of UTF-16. */
 type Units = Uint16Array
