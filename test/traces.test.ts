@@ -170,17 +170,10 @@ describe('a payment', () => {
     assert.ok(change.some(({ name }) => name === 'write in chain'))
     const sent = collector.taken.map(({ text }) => text).join()
     assert.ok(!sent.toUpperCase().includes(made.body.id.split('.')[0]))
-    for (const secret of [
-      '4200000000000000',
-      '420000',
-      'Jane',
-      'jane@',
-      'order-4711',
-      sandbox.accessToken,
-      sandbox.entityId,
-      '127.0.0.1',
-    ])
+    for (const secret of ['4200000000000000', 'Jane', 'jane@', 'order-4711', sandbox.accessToken, sandbox.entityId, '127.0.0.1'])
       assert.ok(!sent.includes(secret), `${secret} is told`)
+    // Times and ids hold any digits by chance.
+    assert.ok(!sent.replace(/\b[0-9a-f]{16,}\b/g, '').includes('420000'), 'a part of the number is told')
   })
 
   it('that is not traced by its caller is not traced', async () => {

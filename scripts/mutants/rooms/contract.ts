@@ -141,8 +141,6 @@ export const contractMutants: readonly Mutant[] = [
     find: 'if (equals < start) equals', instead: 'equals' },
   { name: 'form: room is made for each small part of a long one', file: 'src/contract/form.ts', tests: ['parameters'],
     find: 'sliceLeast = 13', instead: 'sliceLeast = 0' },
-  { name: 'form: room for what was escaped is made anew, and cleared', file: 'src/contract/form.ts', tests: ['parameters'],
-    find: 'Buffer.allocUnsafe(text.length)', instead: 'Buffer.alloc(text.length)' },
   { name: 'addresses: a merchant names a host however long it is', file: 'src/contract/formats.ts', tests: ['edge'],
     find: 'const address = parseUrl(value)\n', instead: 'const address = URL.parse(value)\n' },
   { name: 'a day that there is not is the next', file: 'src/contract/formats.ts', tests: ['search', 'commandLine'],
