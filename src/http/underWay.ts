@@ -11,12 +11,17 @@ export const networkRequestsMost = 256
 export const isWithinNetwork = (underWay: UnderWay, request: Request): boolean =>
   request.networks.every(network => underWay(request, network, networkRequestsMost * networkShare(network)))
 
-/** Bytes of what callers of one network have sent and is held until it is answered: as many requests as it may have, of two kilobytes each. */
-const networkBytesMost = networkRequestsMost * 2048
+/** Bytes of what browsers of one network have sent and is held until it is answered: as many requests as it may have, of four kilobytes each. */
+const networkBytesMost = networkRequestsMost * 4096
 
-/** The same of so many bytes. */
-export const areBytesWithinNetwork = (underWay: UnderWay, request: Request, bytes: number): boolean =>
-  request.networks.every(network => underWay(request, `bytes ${network}`, networkBytesMost * networkShare(network), bytes))
+/** Counts what a request says in the same way. */
+export const areBytesWithinNetwork = (underWay: UnderWay, request: Request): boolean =>
+  request.networks.every(network =>
+    underWay(request, `bytes ${network}`, networkBytesMost * networkShare(network), bytesOf(request)),
+  )
+
+const bytesOf = ({ body, query, headers }: Request): number =>
+  Object.values(headers).reduce((sum, value) => sum + (value?.length ?? 0), body.length + query.length)
 
 /** Counts a request under a key until it is answered, as one or as so many; false when so many are under way already. */
 export type UnderWay = (request: Request, key: string, most: number, weight?: number) => boolean

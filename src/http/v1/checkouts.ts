@@ -23,7 +23,7 @@ import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithout
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { areBytesWithinNetwork, isWithinNetwork } from '../underWay.ts'
+import { isWithinNetwork } from '../underWay.ts'
 import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
 
 export const postCheckout =
@@ -145,8 +145,7 @@ export const postCheckoutPayment =
     const { parts } = admission
     const asJson = (request.headers.accept ?? '').includes('application/json')
     if (asJson && isForeign(request, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
-    const isWithin = areBytesWithinNetwork(admission.underWay, request, request.body.length)
-    if (!isWithin || !admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
+    if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     const form = shoppersForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const checkout = await openCheckout(parts, id)

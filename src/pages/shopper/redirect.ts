@@ -5,6 +5,7 @@ import { Buffer } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop, Structures } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
+import { limits } from '../../contract/limits.ts'
 import { results } from '../../contract/results/results.ts'
 import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
@@ -395,7 +396,8 @@ function seenBy({ headers, address }: Request): (readonly [string, string])[] {
 const sentValues = ({ method, query, body, charset }: Request): ReadonlyMap<string, string> =>
   method === 'POST' ? readValues(body, charset) : readValues(query)
 
+/** Held while a shopper waits: more than a few have no side that brings him back. */
 function readValues(text: string, charset?: Charset): ReadonlyMap<string, string> {
   const form = readForm(text, charset)
-  return new Map(form === 'tooManyParameters' ? [] : form.pairs)
+  return new Map(form === 'tooManyParameters' ? [] : form.pairs.slice(0, limits.shoppersParametersMax))
 }
