@@ -120,6 +120,7 @@ const forms = [
   '&#37;34539578763621486',
   '&#000052;539578763621486',
   '\\x34539578763621486',
+  '&#120786;539578763621486',
   '4539\\u{a0}5787\\u{A0}6362\\u{2003}1486',
   '4539\\xc2\\xa05787\\xA06362\\xe2\\x80\\x891486',
 ]
@@ -209,7 +210,7 @@ describe('what is a card number', () => {
         [`${sign}4000174417058224`, 'and 4539%205787%206362%201486'],
         [`${sign}4000 1744 1705 8224`, 'and &#52;539578763621486'],
       ])
-        for (const text of [`${one} ${other}`, `${other} LIKE '${one}%'`])
+        for (const text of [`${one} ${other}`, `${other} LIKE '${one}%'`, `LIKE '${one}%' OR pan = '4000174417058224' ${other}`])
           for (const kept of [mask(text), scrub(text)])
             assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /1744|1705|5787|6362/, kept)
   })
@@ -449,6 +450,9 @@ describe('what is a CVV', () => {
       [`<td>${number}</td><td class="cvv">942</td><td>250</td>`, ' xxxxxxxxxxxx1486  cvv xxx  250 '],
       [`<pan>${number}</pan><cvvCode>942</cvvCode>`, ' xxxxxxxxxxxx1486 cvv xxx '],
       [`<pan>${number}</pan><cvv>942<\\/cvv>`, ' xxxxxxxxxxxx1486 cvv xxx '],
+      [`${number} <cvv><b>942</b></cvv>`, 'xxxxxxxxxxxx1486 cvv xxx '],
+      [`${number} <SecurityCode type="a"><Value>"942"</Value></SecurityCode>`, 'xxxxxxxxxxxx1486 SecurityCode "xxx" '],
+      [`${number} &lt;cvv&gt;942&lt;&#x2F;cvv&gt;`, 'xxxxxxxxxxxx1486 cvv xxx '],
       ['<cvv>942</cvv> and 250', '<cvv>xxx</cvv> and 250'],
       ['<ns:cardCvv2 x="1">942</ns:cardCvv2> cvv: 942', ' cardCvv2 xxx cvv: xxx'],
       ['<cvvResult>942</cvvResult>', '<cvvResult>942</cvvResult>'],
@@ -464,6 +468,7 @@ describe('what is a CVV', () => {
       '&lt;cvv&gt;***&lt;/cvv&gt;1500&lt;/row&gt;',
       '<cvv>***<\\/cvv><amount>1500<\\/amount>',
       '<img src="cvv.png"> 1500',
+      '<td id="cvv-row">1500</td>',
       '<i class="cvv-icon"></i> total <b>1500</b>',
     ])
       assert.equal(mask(text), text)
@@ -517,6 +522,7 @@ describe('what is a CVV', () => {
         '%Bxxxxxxxxxxxx1486^JONES/JANE^xxxxxxxxxx?;xxxxxxxxxxxx1486=xxxxxxxxxx?',
       ],
       [`%25B${number}%5EJONES%5E3405101000%3F`, '%Bxxxxxxxxxxxx1486^JONES^xxxxxxxxxx?'],
+      [`%B${number}%5EJONES%5E3405101000;${number}=3405101`, '%Bxxxxxxxxxxxx1486^JONES^xxxxxxxxxx;xxxxxxxxxxxx1486=xxxxxxx'],
       [`${number}=3405101`, 'xxxxxxxxxxxx1486=xxxxxxx'],
       [`${number}=340510`, 'xxxxxxxxxxxx1486=340510'],
       [`${number}D34051010000094200000`, 'xxxxxxxxxxxx1486Dxxxxxxxxxxxxxxxxxxxx'],

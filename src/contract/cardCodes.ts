@@ -15,7 +15,10 @@ const ownNamed = named(ownNames)
 const namedBeside = named(`${ownNames}|${otherNames}`)
 const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,4})${code}`
 /** As a mark of XML or HTML names what stands behind it. */
-const nameInMark = new RegExp(`(?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}])`, 'iu')
+const nameInMark = new RegExp(
+  `(?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`,
+  'iu',
+)
 const separators = '[ /|.,;:-]'
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
 const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
@@ -35,12 +38,14 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
   return (besideNumber ? [namedBeside, behindExpiry, rightBehindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
 }
 
-/** Three or four digits and a mark that ends. */
-const codeAlone = /^\s*\p{Nd}{3,4}\s*(?:<|&lt;)\s*\\?\//iu
+const endOfMark = /^(?:<|&lt;)\s*(?:\\?\/|&#x2f;|&#47;)/i
+/** Three or four digits, quotes and marks that begin before them. */
+const codeNext =
+  /^(?:[\s"']|&quot;|&#3[49];|(?:<|&lt;)(?!\s*(?:\\?\/|&#x2f;|&#47;))[^<>&]*(?:>|&gt;))*\p{Nd}{3,4}(?![\p{L}\p{N}])/iu
 
-/** The name of a CVV by which a mark names what stands behind it; blank where there is none, and where nothing that may be one stands behind it, alone. */
+/** The name of a CVV by which a mark names what stands behind it; blank where there is none, where it ends, and where no digits that may be one come next. */
 export function codeNamedBy(mark: string, behind: string): string {
-  if (!/cv|ci|cs|cod/i.test(mark) || !codeAlone.test(behind) || /^(?:<|&lt;)\s*\\?\//i.test(mark)) return ''
+  if (!/cv|ci|cs|cod/i.test(mark) || /\/\s*(?:>|&gt;)$/i.test(mark) || endOfMark.test(mark) || !codeNext.test(behind)) return ''
   return nameInMark.exec(mark)?.[0] ?? (mark.match(/[\p{L}\p{N}_.-]+/gu)?.some(isCodeKey) ? 'cvv' : '')
 }
 

@@ -222,24 +222,13 @@ export function replaceNumbers(
     written.add(digitsOf(found))
     return instead(found)
   })
-  let seen = ''
-  const change: Change = one =>
-    replaceIn(
-      one,
-      lengthsOf,
-      found => {
-        seen += `${digitsOf(found)} `
-        return instead(found)
-      },
-      written,
-    )
+  const change: Change = one => replaceIn(one, lengthsOf, instead, written)
   // What was escaped stays as it came when there is nothing in it.
   const within = marked === text ? marked : change(marked)
   const replaced = within !== marked ? changeAsMeant(within, change) : plain === text ? text : change(plain)
   if (within === marked && replaced === plain) return asWritten
   // A sign before one may have taken its first digits for the end of an escape (`%4539…`, `\\u4539…`).
-  const broken = [...written].slice(0, writtenMost).filter(one => !seen.includes(one))
-  return broken.reduce((text, one) => hideNumber(text, one.slice(escapeDigits)), replaced)
+  return [...written].slice(0, writtenMost).reduce((text, one) => hideNumber(text, one.slice(escapeDigits)), replaced)
 }
 
 /** So many that stand open are looked for where others were escaped, each once along the text. */
@@ -257,7 +246,7 @@ type Readings = { readonly plain: string; readonly marked: string }
 const holdsDigits = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){3}/u
 
 /** What stands behind a mark is looked at so far. */
-const behindMost = 40
+const behindMost = 120
 
 /** In the place of a mark. One that names a CVV is read as its name. */
 function blankFor(mark: string, behind: string): string {
@@ -296,14 +285,14 @@ function read(text: string, instead: (mark: string, behind: string) => string): 
     if (plain.includes('&'))
       plain = plain
         .replace(/&lt;(?:[^<>&]|&(?![lg]t;))+&gt;/gi, insteadOf)
-        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})(?:;|(?=&#))|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
+        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,7})(?:;|(?=&#))|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
   }
   if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
   return plain.includes('<') ? plain.replace(/<[^<>]+>/g, insteadOf) : plain
 }
 
 /** What stands on a magnetic stripe begins with a percent sign, a B and the number. */
-const percents = /(?:%(?!B[\d ]{12,23}\^)[0-9a-f]{2})+/gi
+const percents = /(?:%(?!B[\d ]{12,23}(?:\^|%5e))[0-9a-f]{2})+/gi
 
 /** Most stand alone: those of ASCII are looked up. */
 function bytesText(run: string): string {
@@ -336,7 +325,7 @@ function numeralText(one: string): string {
 const referenceText = (written: string, hex: string | undefined, number: string | undefined): string => {
   if (written === '&amp;') return '&'
   const point = Number.parseInt(number ?? '20', hex === '' ? 10 : 16)
-  return Number.isNaN(point) ? ' ' : textOnly(String.fromCodePoint(point))
+  return point <= 0x10ffff ? textOnly(String.fromCodePoint(point)) : ' ' // nor is what is no number one
 }
 
 /** Control characters and halves of surrogate pairs are as good as a space. */

@@ -19,9 +19,7 @@ export function legacyParts(sent: string): { readonly userId: string; readonly p
 function writtenIn(sent: string): string {
   const written = Buffer.from(Buffer.from(sent, 'base64').filter(byte => byte !== 0))
   if (isUtf8(written)) return written.toString()
-  if (/^[0-9a-f]*$/i.test(sent)) return '' // drawn, and written in the digits of no text
-  const text = written.toString('latin1')
-  return userAndPassword.some(pattern => pattern.test(text)) ? text : ''
+  const others = written.filter(byte => byte > 0x7f).length
+  // Few of the letters of a text are no ASCII, half of what was drawn is none.
+  return others <= written.length / 5 && written.every(byte => byte > 0x1f && byte !== 0x7f) ? written.toString('latin1') : ''
 }
-
-const userAndPassword = [/^[\x20-\x7b}~]{3,}\|[\x20-\xff]*$/, /^[\p{L}\p{Nd} _.@-]{3,}\|[\x20-\x7e\xa0-\xff]*$/u] as const
