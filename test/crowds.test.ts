@@ -1607,13 +1607,13 @@ it('of one merchant so many bytes are held while banks are asked, over all of hi
   assert.ok(!isCaller(within(requestFrom('192.0.2.7'), small, 'pay')), 'nor a small one more')
 })
 
-it('a merchant stands in one line from however many networks he asks; a password says of nobody that he is one', () => {
+it('a merchant stands in one line from however many networks he asks; with a password where it came from before', () => {
   const tokens: Record<string, object> = {
     drawn: { entities: ['channel'], legacy: false },
     another: { entities: ['merchant'], legacy: false },
     division: { entities: ['division'], legacy: false },
     elsewhere: { entities: ['nowhere'], legacy: false },
-    password: { entities: ['channel'], legacy: true },
+    password: { id: 'password', entities: ['channel'], legacy: true },
   }
   const entities: Record<string, object> = {
     channel: { id: 'channel', merchantId: 'merchant' },
@@ -1621,11 +1621,14 @@ it('a merchant stands in one line from however many networks he asks; a password
     division: { id: 'division' },
   }
   const directory = { token: (sent: string) => tokens[sent], entity: (id: string) => entities[id] }
-  const lines = (authorization?: string) => linesOf({ directory } as unknown as HttpParts, authorization, ['192.0.2.7'])
+  const failures = { cameFrom: (id: string, address: string) => id === 'password' && address === '192.0.2.8' }
+  const parts = { directory, failures } as unknown as HttpParts
+  const lines = (authorization?: string, address = '192.0.2.7') => linesOf(parts, authorization, address)
   for (const shown of [undefined, 'Bearer unknown', 'Basic drawn', 'Bearer password', 'Bearer elsewhere'])
     assert.deepEqual(lines(shown), ['192.0.2.7'], shown)
   for (const shown of ['Bearer drawn', 'bearer another']) assert.deepEqual(lines(shown), ['of merchant'])
   assert.deepEqual(lines('Bearer division'), ['of division'])
+  assert.deepEqual(lines('Bearer password', '192.0.2.8'), ['of merchant'])
 })
 
 it('a turn ends when what was begun in it took long, however little it weighs, and goes on with those that had nothing', () => {

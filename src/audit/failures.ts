@@ -36,6 +36,8 @@ export type Failures = {
    * network from which the token has come before need not wait, at whatever process, and no token of chance ever has to: others' failures shut nobody out.
    */
   mustWait(tokenId: string, address: string, attempt: () => LogInAttempt, now: number): boolean
+  /** Has the right password of a token come from there to this process? Then nothing is told by what is known of it. */
+  cameFrom(tokenId: string, address: string): boolean
   /** Writes what the database did not take when it was counted. */
   writeLate(): Promise<void>
   /** Reads from where right passwords have come to other processes, and before the start of this one. */
@@ -171,6 +173,7 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       })
       return false
     },
+    cameFrom: (tokenId, address) => cameBefore.get(tokenId)?.has(networkOf(address)) === true,
     async writeLate() {
       while (late.size > 0) {
         const some = [...late].slice(0, batchMax)

@@ -10,6 +10,7 @@ import { legacyParts, legacyToken } from '../merchants/access/legacy.ts'
 import type { Action } from '../merchants/access/may.ts'
 import { tokenLetters } from '../merchants/access/tokens.ts'
 import type { Channel, Merchant, Token } from '../merchants/directory.ts'
+import { networksAround } from '../platform/network.ts'
 import { heldForm } from '../reporting/requests/record.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
@@ -159,17 +160,19 @@ export function readCaller(
 export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): found is Caller => 'token' in found
 
 /**
- * In whose line a request waits for its turn: a merchant has one, from however many networks he asks. A password says nothing before it is judged: one that is right
- * may have to wait like a wrong one.
+ * In whose line a request waits for its turn: a merchant has one, from however many networks he asks. A password says nothing where it never came from before: one that
+ * is right may have to wait like a wrong one.
  */
 export function linesOf(
-  { directory }: HttpParts,
+  { directory, failures }: HttpParts,
   authorization: string | undefined,
-  networks: readonly string[],
+  address: string,
 ): readonly string[] {
+  const networks = networksAround(address)
   const sent = authorization && bearer.exec(authorization)?.[1]
   const token = sent ? directory.token(sent) : undefined
-  const entity = token && !token.legacy ? directory.entity(token.entities[0]!) : undefined
+  const isMerchants = token && (!token.legacy || failures.cameFrom(token.id, address))
+  const entity = isMerchants ? directory.entity(token.entities[0]!) : undefined
   return entity ? [`of ${'merchantId' in entity ? entity.merchantId : entity.id}`] : networks
 }
 

@@ -308,7 +308,6 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, address: string, number: string): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
-    const networks = networksAround(address)
     return {
       method: incoming.method ?? 'GET',
       path,
@@ -317,8 +316,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address,
-      networks,
-      lines: linesOf(parts, incoming.headers.authorization, networks),
+      networks: networksAround(address),
+      lines: linesOf(parts, incoming.headers.authorization, address),
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,

@@ -25,6 +25,7 @@ import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { isWithinNetwork } from '../underWay.ts'
 import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
+import { bytesOf, merchantFormsMost } from './requestRate.ts'
 
 export const postCheckout =
   (admission: Admission): RequestFunction =>
@@ -150,6 +151,9 @@ export const postCheckoutPayment =
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
+    // What its merchant said is held as well.
+    if (!admission.underWay(request, `bytes ${checkout.merchantId}`, merchantFormsMost, bytesOf([...checkout.values])))
+      return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
     const pressed = await pressPay(parts, checkout, form, request)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)

@@ -31,7 +31,7 @@ export const merchantFormsMost = 64 * 1024 * 1024
 /** What a parameter takes besides its letters. */
 const parameterBytes = 100
 
-const bytesOf = ({ pairs }: Form): number =>
+export const bytesOf = (pairs: Form['pairs']): number =>
   pairs.reduce((sum, [name, value]) => sum + name.length + value.length + parameterBytes, 0)
 
 /** A division has no settings for this: of its tokens as many are under way as of any. */
@@ -53,7 +53,7 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const wait = rates(key, requestsPerMinute, parts.clock.real())
     if (wait > 0) return refuse('tooManyRequests', wait)
     if (!underWay(request, key, requestsAtOnce || Number.POSITIVE_INFINITY)) return refuse('tooManyAtOnce', 1)
-    if (!underWay(request, `bytes ${merchantId}`, merchantFormsMost, bytesOf(form))) return refuse('tooManyAtOnce', 1)
+    if (!underWay(request, `bytes ${merchantId}`, merchantFormsMost, bytesOf(form.pairs))) return refuse('tooManyAtOnce', 1)
     return caller
   }
 }
