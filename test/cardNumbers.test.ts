@@ -203,7 +203,7 @@ describe('what is a card number', () => {
       const masked = mask(text)
       assert.ok(!masked.replace(/\D/g, '').includes(number), masked)
     }
-    assert.ok(!mask(`${number}%31 and 374245455400126`).includes('374245455400126'))
+    assert.equal(mask(`${number}%31 and 374245455400126`), 'xxxxxxxxxxxx14861 and xxxxxxxxxxx0126')
     // A sign before it takes its first digits for the end of an escape.
     for (const sign of ['%', '\\x', '\\u'])
       for (const [one, other] of [
