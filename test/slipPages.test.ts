@@ -235,7 +235,7 @@ describe('the page', () => {
       )
       assert.match(headers.get('content-security-policy')!, /frame-ancestors 'none'$/)
     }
-    const other = link.replace(/slip\/./, 'slip/_')
+    const other = link.replace(/slip\/./, (begins: string) => `slip/${begins.endsWith('_') ? '-' : '_'}`)
     for (const address of [other, `${other}/slip.pdf`, `${gateway.baseUrl}/slip/x`, `${gateway.baseUrl}/slip/x/barcode.png`])
       assert.equal((await page(address)).status, 404, address)
     const { rows } = await gateway.pool.query('select * from slips')
