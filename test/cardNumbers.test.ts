@@ -451,6 +451,8 @@ describe('what is a CVV', () => {
       [`<pan>${number}</pan><cvvCode>942</cvvCode>`, ' xxxxxxxxxxxx1486 cvv xxx '],
       [`<pan>${number}</pan><cvv>942<\\/cvv>`, ' xxxxxxxxxxxx1486 cvv xxx '],
       [`${number} <cvv><b>942</b></cvv>`, 'xxxxxxxxxxxx1486 cvv xxx '],
+      [`${number} <x:cav2>942</x:cav2>`, 'xxxxxxxxxxxx1486 cav2 xxx '],
+      [`${number} <VerificationValue>942</VerificationValue>`, 'xxxxxxxxxxxx1486 VerificationValue xxx '],
       [`${number} <SecurityCode type="a"><Value>"942"</Value></SecurityCode>`, 'xxxxxxxxxxxx1486 SecurityCode "xxx" '],
       [`${number} &lt;cvv&gt;942&lt;&#x2F;cvv&gt;`, 'xxxxxxxxxxxx1486 cvv xxx '],
       ['<cvv>942</cvv> and 250', '<cvv>xxx</cvv> and 250'],

@@ -38,14 +38,15 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
   return (besideNumber ? [namedBeside, behindExpiry, rightBehindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
 }
 
-const endOfMark = /^(?:<|&lt;)\s*(?:\\?\/|&#x2f;|&#47;)/i
+const begins = '(?:<|&lt;)'
+const ends = '\\s*(?:\\\\?/|&#x2f;|&#47;)'
+const endOfMark = new RegExp(`^${begins}${ends}|/\\s*(?:>|&gt;)$`, 'i')
 /** Three or four digits, quotes and marks that begin before them. */
-const codeNext =
-  /^(?:[\s"']|&quot;|&#3[49];|(?:<|&lt;)(?!\s*(?:\\?\/|&#x2f;|&#47;))[^<>&]*(?:>|&gt;))*\p{Nd}{3,4}(?![\p{L}\p{N}])/iu
+const codeNext = new RegExp(`^(?:[\\s"']|&quot;|&#3[49];|${begins}(?!${ends})[^<>&]*(?:>|&gt;))*${code}`, 'iu')
 
 /** The name of a CVV by which a mark names what stands behind it; blank where there is none, where it ends, and where no digits that may be one come next. */
 export function codeNamedBy(mark: string, behind: string): string {
-  if (!/cv|ci|cs|cod/i.test(mark) || /\/\s*(?:>|&gt;)$/i.test(mark) || endOfMark.test(mark) || !codeNext.test(behind)) return ''
+  if (!codeNext.test(behind) || endOfMark.test(mark)) return ''
   return nameInMark.exec(mark)?.[0] ?? (mark.match(/[\p{L}\p{N}_.-]+/gu)?.some(isCodeKey) ? 'cvv' : '')
 }
 
