@@ -37,8 +37,8 @@ import {
 import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
-import { networkRequestsMost } from '../src/http/underWay.ts'
-import { merchantFormsMost, withinRate } from '../src/http/v1/requestRate.ts'
+import { merchantBytesMost, networkRequestsMost } from '../src/http/underWay.ts'
+import { withinRate } from '../src/http/v1/requestRate.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { fairPool } from '../src/platform/database/fairPool.ts'
@@ -1594,7 +1594,7 @@ it('of one merchant so many bytes are held while banks are asked, over all of hi
     const request = requestFrom('192.0.2.7')
     return { request, found: within(request, form, 'pay') }
   }
-  const all = Array.from({ length: merchantFormsMost / 1024 / 1024 }, ask)
+  const all = Array.from({ length: merchantBytesMost / 1024 / 1024 }, ask)
   assert.ok(all.every(({ found }) => isCaller(found)))
   const refused = ask().found as HttpAnswer
   assert.deepEqual([refused.status, refused.headers], [429, { 'Retry-After': '1' }])
@@ -1623,7 +1623,8 @@ it('a merchant stands in one line from however many networks he asks; with a pas
   const directory = { token: (sent: string) => tokens[sent], entity: (id: string) => entities[id] }
   const failures = { cameFrom: (id: string, address: string) => id === 'password' && address === '192.0.2.8' }
   const parts = { directory, failures } as unknown as HttpParts
-  const lines = (authorization?: string, address = '192.0.2.7') => linesOf(parts, authorization, address)
+  const lines = (authorization?: string, address = '192.0.2.7') =>
+    linesOf(parts, authorization, { address, networks: networksAround(address) })
   for (const shown of [undefined, 'Bearer unknown', 'Basic drawn', 'Bearer password', 'Bearer elsewhere'])
     assert.deepEqual(lines(shown), ['192.0.2.7'], shown)
   for (const shown of ['Bearer drawn', 'bearer another']) assert.deepEqual(lines(shown), ['of merchant'])

@@ -70,6 +70,8 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
   const knownPlaces = new Map<string, Set<string>>()
   let learnedAt: number | undefined
 
+  const cameFrom = (tokenId: string, address: string): boolean => cameBefore.get(tokenId)?.has(networkOf(address)) === true
+
   const begin = (now: number) => {
     const current = now - (now % minuteMilliseconds)
     if (current === minute) return
@@ -157,8 +159,8 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > mostOf(failure))
     },
     mustWait(tokenId, address, attempt, now) {
+      if (cameFrom(tokenId, address)) return false
       const network = networkOf(address)
-      if (cameBefore.get(tokenId)?.has(network)) return false
       begin(now)
       const hashes = hashesOf(tokenId, network)
       const known = knownPlaces.get(tokenId)
@@ -173,7 +175,7 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       })
       return false
     },
-    cameFrom: (tokenId, address) => cameBefore.get(tokenId)?.has(networkOf(address)) === true,
+    cameFrom,
     async writeLate() {
       while (late.size > 0) {
         const some = [...late].slice(0, batchMax)

@@ -87,7 +87,7 @@ const maskedAround = (
     ? changeAround(text, own, beside => maskNumbers(beside, brands, { plain: beside, marked: beside }))
     : maskNumbers(text, brands, meant)
 
-const maskNumbers = (text: string, brands: CardLengths | undefined, meant?: Readings): string =>
+const maskNumbers = (text: string, brands: CardLengths | undefined, meant: Readings): string =>
   replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, meant)
 
 type Change = (text: string) => string

@@ -24,7 +24,7 @@ export type Request = {
   readonly address: string
   /** That address, or its /64 of IPv6, and those around it. */
   readonly networks: readonly string[]
-  /** In whose line it waits for its turn: its merchant's, where a token by chance says who that is, else that of its networks. */
+  /** In whose line it waits for its turn: its merchant's, where a token says who that is (`linesOf`), else that of its networks. */
   readonly lines: readonly string[]
   /** Where the caller reaches us, without a slash at the end: addresses of ours that it is given begin so (decisions, 68). */
   readonly publicUrl: string

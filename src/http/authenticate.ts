@@ -10,7 +10,6 @@ import { legacyParts, legacyToken } from '../merchants/access/legacy.ts'
 import type { Action } from '../merchants/access/may.ts'
 import { tokenLetters } from '../merchants/access/tokens.ts'
 import type { Channel, Merchant, Token } from '../merchants/directory.ts'
-import { networksAround } from '../platform/network.ts'
 import { heldForm } from '../reporting/requests/record.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
@@ -166,9 +165,8 @@ export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): foun
 export function linesOf(
   { directory, failures }: HttpParts,
   authorization: string | undefined,
-  address: string,
+  { address, networks }: Pick<Request, 'address' | 'networks'>,
 ): readonly string[] {
-  const networks = networksAround(address)
   const sent = authorization && bearer.exec(authorization)?.[1]
   const token = sent ? directory.token(sent) : undefined
   const isMerchants = token && (!token.legacy || failures.cameFrom(token.id, address))

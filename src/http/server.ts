@@ -231,6 +231,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   function refuseUnread(socket: Socket, status: number, name: ResultName, header = '', address = ''): void {
     connections.closeSoon(socket)
     if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
+    const networks = networksAround(address)
     const request: Request = {
       method: '',
       path: '',
@@ -239,8 +240,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       body: '',
       charset: 'utf-8',
       address,
-      networks: networksAround(address),
-      lines: networksAround(address),
+      networks,
+      lines: networks,
       publicUrl: '',
       number: randomHex(parts.random),
       isGone: () => socket.destroyed,
@@ -308,6 +309,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, address: string, number: string): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
+    const networks = networksAround(address)
     return {
       method: incoming.method ?? 'GET',
       path,
@@ -316,8 +318,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address,
-      networks: networksAround(address),
-      lines: linesOf(parts, incoming.headers.authorization, address),
+      networks,
+      lines: linesOf(parts, incoming.headers.authorization, { address, networks }),
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,

@@ -144,7 +144,7 @@ export const auditMutants: readonly Mutant[] = [
   { name: 'guesses at one user id have no bound', file: 'src/audit/failures.ts', tests: ['limits'],
     find: '...(user === undefined ? [] : [', instead: '...(user !== \'\' ? [] : [' },
   { name: 'a right guess passes while others are counted', file: 'src/audit/failures.ts', tests: ['limits'],
-    find: 'if (cameBefore.get(tokenId)?.has(network)) return false', instead: 'return false' },
+    find: 'if (cameFrom(tokenId, address)) return false', instead: 'return false' },
   { name: 'failures: what fails ends the look of all others', file: 'src/audit/failures.ts', tests: ['audit'],
     find: 'work.map(one => one().catch(onError))', instead: 'work.slice(0, 1).map(one => one().catch(onError))' },
   { name: 'failures: a place that was not kept is not tried again', file: 'src/audit/failures.ts', tests: ['audit'],

@@ -23,9 +23,8 @@ import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithout
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { isWithinNetwork } from '../underWay.ts'
+import { areBytesWithinMerchant, isWithinNetwork } from '../underWay.ts'
 import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
-import { bytesOf, merchantFormsMost } from './requestRate.ts'
 
 export const postCheckout =
   (admission: Admission): RequestFunction =>
@@ -152,7 +151,7 @@ export const postCheckoutPayment =
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     // What its merchant said is held as well.
-    if (!admission.underWay(request, `bytes ${checkout.merchantId}`, merchantFormsMost, bytesOf([...checkout.values])))
+    if (!areBytesWithinMerchant(admission.underWay, request, checkout.merchantId, checkout.values))
       return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
     const pressed = await pressPay(parts, checkout, form, request)

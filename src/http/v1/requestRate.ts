@@ -1,7 +1,6 @@
 // Limits how many requests a token may send in a minute, where its merchant's settings say so: evenly, with a minute's worth at once after a rest. And how
 // many of it may be under way at a time.
 
-import type { Form } from '../../contract/form.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import { type MerchantSettings, merchantSettings } from '../../merchants/settings.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
@@ -9,7 +8,7 @@ import { read } from '../../platform/schema.ts'
 import { resultAnswer } from '../answer.ts'
 import { type Authenticate, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
-import { countUnderWay } from '../underWay.ts'
+import { areBytesWithinMerchant, countUnderWay } from '../underWay.ts'
 
 /** Counts one more request of a key. Seconds until the next is allowed when there were too many, else 0. */
 export type Rates = (key: string, perMinute: number, now: number) => number
@@ -25,14 +24,6 @@ export function limitRates(): Rates {
     return 0
   }
 }
-
-/** Of what the requests of one merchant say that are under way: payments hold it for as long as their bank takes. As many as a token may have, of sixty-four kilobytes. */
-export const merchantFormsMost = 64 * 1024 * 1024
-/** What a parameter takes besides its letters. */
-const parameterBytes = 100
-
-export const bytesOf = (pairs: Form['pairs']): number =>
-  pairs.reduce((sum, [name, value]) => sum + name.length + value.length + parameterBytes, 0)
 
 /** A division has no settings for this: of its tokens as many are under way as of any. */
 const standard: Pick<MerchantSettings, 'requestsPerMinute' | 'requestsAtOnce'> = read(merchantSettings, {}, '')
@@ -53,7 +44,7 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const wait = rates(key, requestsPerMinute, parts.clock.real())
     if (wait > 0) return refuse('tooManyRequests', wait)
     if (!underWay(request, key, requestsAtOnce || Number.POSITIVE_INFINITY)) return refuse('tooManyAtOnce', 1)
-    if (!underWay(request, `bytes ${merchantId}`, merchantFormsMost, bytesOf(form.pairs))) return refuse('tooManyAtOnce', 1)
+    if (!areBytesWithinMerchant(underWay, request, merchantId, form.pairs)) return refuse('tooManyAtOnce', 1)
     return caller
   }
 }
