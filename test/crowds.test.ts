@@ -37,7 +37,7 @@ import {
 import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
-import { merchantBytesMost, networkRequestsMost } from '../src/http/underWay.ts'
+import { holdTogether, networkRequestsMost, requestsHold } from '../src/http/underWay.ts'
 import { withinRate } from '../src/http/v1/requestRate.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
@@ -1583,28 +1583,63 @@ it('those of one network take turns with those of all others, however many these
   assert.equal(begun.length, before + 1)
 })
 
-it('of one merchant so many bytes are held while banks are asked, over all of his tokens, and of no other less for it', () => {
-  const directory = { merchant: () => undefined, entity: () => undefined }
-  const parts = { build: '', clock: systemClock, directory } as unknown as HttpParts
-  let [asking, token] = ['a', 0]
-  const caller = () => ({ token: { id: `${token++}` }, merchantId: asking, entityId: asking }) as unknown as Caller
-  const within = withinRate(parts, caller)
-  const form = { pairs: [['customParameters[x]', 'x'.repeat(1024 * 1024)]], broken: new Set() } as unknown as Form
-  const ask = () => {
-    const request = requestFrom('192.0.2.7')
-    return { request, found: within(request, form, 'pay') }
+describe('what requests hold until they are answered', () => {
+  const ended = ({ whenAnswered }: Request) => {
+    for (const done of whenAnswered) done()
   }
-  const all = Array.from({ length: merchantBytesMost / 1024 / 1024 }, ask)
-  assert.ok(all.every(({ found }) => isCaller(found)))
-  const refused = ask().found as HttpAnswer
-  assert.deepEqual([refused.status, refused.headers], [429, { 'Retry-After': '1' }])
-  asking = 'b'
-  assert.ok(isCaller(ask().found))
-  asking = 'a'
-  for (const done of all[0]!.request.whenAnswered) done()
-  assert.ok(isCaller(ask().found))
-  const small = { pairs: [['a', '1']], broken: new Set() } as unknown as Form
-  assert.ok(!isCaller(within(requestFrom('192.0.2.7'), small, 'pay')), 'nor a small one more')
+
+  it('is never more than there is, and each may hold as much as is still free', () => {
+    const hold = holdTogether(120)
+    const all: Request[] = []
+    const takes = (bytes: number, ...callers: string[]) => {
+      const request = requestFrom('192.0.2.7')
+      if (hold(request, callers, bytes)) return Boolean(all.push(request))
+      assert.deepEqual(request.whenAnswered, [], 'who is refused holds nothing')
+      return false
+    }
+    const most = (bytes: number, ...callers: string[]) => {
+      let count = 0
+      while (takes(bytes, ...callers)) count++
+      return count
+    }
+    assert.equal(most(1, 'a'), 60, 'one alone has half')
+    assert.equal(most(1, 'b'), 30)
+    assert.equal(most(1, 'c'), 15)
+    assert.equal(takes(8, 'd'), false, 'no more than would be left')
+    assert.equal(takes(7, 'd'), true)
+    for (const one of all.splice(0)) ended(one)
+    assert.deepEqual([most(1, 'a'), most(1, 'b'), most(1, 'a')], [60, 30, 0])
+    for (const one of all.splice(0)) ended(one)
+    // A household and those around it: what is held counts once, for all of them.
+    assert.equal(most(20, 'one', 'around'), 3)
+    assert.equal(takes(1, 'two', 'around'), false)
+    assert.equal(most(20, 'other', 'elsewhere'), 1)
+  })
+
+  it('is counted over all tokens of a merchant, and for no other', () => {
+    const directory = { merchant: () => undefined, entity: () => undefined }
+    const held = { merchants: holdTogether(8 * 1024 * 1024), browsers: () => false }
+    const parts = { build: '', clock: systemClock, directory, held } as unknown as HttpParts
+    let [asking, token] = ['a', 0]
+    const caller = () => ({ token: { id: `${token++}` }, merchantId: asking, entityId: asking }) as unknown as Caller
+    const within = withinRate(parts, caller)
+    const form = { pairs: [['customParameters[x]', 'x'.repeat(1024 * 1024)]], broken: new Set() } as unknown as Form
+    const ask = () => {
+      const request = requestFrom('192.0.2.7')
+      return { request, found: within(request, form, 'pay') }
+    }
+    const all = Array.from({ length: 3 }, ask)
+    assert.ok(all.every(({ found }) => isCaller(found)))
+    const refused = ask().found as HttpAnswer
+    assert.deepEqual([refused.status, refused.headers], [429, { 'Retry-After': '1' }])
+    asking = 'b'
+    assert.ok(isCaller(ask().found))
+    asking = 'a'
+    ended(all[0]!.request)
+    assert.ok(isCaller(ask().found))
+    const many = { pairs: Array.from({ length: 20_000 }, () => ['a', '1']), broken: new Set() } as unknown as Form
+    assert.ok(!isCaller(within(requestFrom('192.0.2.7'), many, 'pay')), 'nor many that are short')
+  })
 })
 
 it('a merchant stands in one line from however many networks he asks; with a password where it came from before', () => {
@@ -1759,7 +1794,7 @@ it('of a division’s token as many are under way as of any', () => {
   const division = 'c0ffee000000000000000000000000d1'
   const directory = { merchant: () => undefined, entity: () => undefined }
   const caller = { token: { id: '7' }, merchantId: division, entityId: division } as unknown as Caller
-  const parts = { directory, clock: systemClock, build: '' } as unknown as HttpParts
+  const parts = { directory, clock: systemClock, build: '', held: requestsHold(2 ** 30) } as unknown as HttpParts
   const admit = withinRate(parts, () => caller)
   const requests = Array.from({ length: 1025 }, () => requestFrom('192.0.2.7'))
   const ask = (request: Request) => admit(request, { pairs: [], broken: new Set() }, 'register')

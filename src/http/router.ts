@@ -7,7 +7,7 @@ import { decoded } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
-import { areBytesWithinNetwork, countUnderWay, isWithinNetwork, type UnderWay } from './underWay.ts'
+import { countUnderWay, isHeldAsItCame, isWithinNetwork, type UnderWay } from './underWay.ts'
 
 /** Several slashes are one. */
 export const plainPath = (path: string): string => path.replace(/\/{2,}/g, '/')
@@ -113,7 +113,7 @@ function answerOf(
 ): HttpAnswer | Promise<HttpAnswer> {
   const isWithin =
     route.callers === 'token' ||
-    (isWithinNetwork(underWay, request) && (route.callers === 'anyone' || areBytesWithinNetwork(underWay, request)))
+    (isWithinNetwork(underWay, request) && (route.callers === 'anyone' || isHeldAsItCame(parts, request)))
   if (!isWithin) return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))

@@ -1,61 +1,88 @@
-// How many requests of one caller may be under way at a time. What waits for the database or an acquirer waits in the order in which it came: without a
-// limit one caller's thousands would stand before everybody else's next.
+// How many requests of one caller may be under way at a time, and how much they may hold. What waits for the database or an acquirer waits in the order in which
+// it came: without a limit one caller's thousands would stand before everybody else's next, and what each holds would be all that the process has.
 
 import { networkShare } from '../platform/network.ts'
 import type { Request } from './answer.ts'
+import type { HttpParts } from './parts.ts'
 
 /** Of one network, where no token says whose they are. */
 export const networkRequestsMost = 256
 
 /** Counts a request of which no token says whose it is for its network, and for those around it. */
 export const isWithinNetwork = (underWay: UnderWay, request: Request): boolean =>
-  countForNetworks(underWay, request, '', networkRequestsMost, 1)
+  request.networks.every(network => underWay(request, network, networkRequestsMost * networkShare(network)))
 
-/** Bytes of what browsers of one network have sent and is held until it is answered: as many requests as it may have, of four kilobytes each. */
-const networkBytesMost = networkRequestsMost * 4096
-
-/** Counts what a request says in the same way. */
-export const areBytesWithinNetwork = (underWay: UnderWay, request: Request): boolean =>
-  countForNetworks(underWay, request, 'bytes ', networkBytesMost, bytesOf(request))
-
-const bytesOf = ({ body, query, headers }: Request): number =>
-  Object.values(headers).reduce((sum, value) => sum + (value?.length ?? 0), body.length + query.length)
-
-const countForNetworks = (underWay: UnderWay, request: Request, what: string, most: number, weight: number): boolean =>
-  request.networks.every(network => underWay(request, `${what}${network}`, most * networkShare(network), weight))
-
-/** Of what is said in requests of one merchant that are under way, or in his checkouts that are being paid: payments hold it for as long as their bank takes. As many as a
- * token may have, of sixty-four kilobytes. */
-export const merchantBytesMost = 64 * 1024 * 1024
-/** What a parameter takes besides its letters. */
-const parameterBytes = 100
-
-/** Counts parameters that are held for a merchant's request. */
-export function areBytesWithinMerchant(
-  underWay: UnderWay,
-  request: Request,
-  merchantId: string,
-  parameters: Iterable<readonly [name: string, value: string]>,
-): boolean {
-  let bytes = 0
-  for (const [name, value] of parameters) bytes += name.length + value.length + parameterBytes
-  return underWay(request, `bytes of ${merchantId}`, merchantBytesMost, bytes)
-}
-
-/** Counts a request under a key until it is answered, as one or as so many; false when so many are under way already. */
-export type UnderWay = (request: Request, key: string, most: number, weight?: number) => boolean
+/** Counts a request under a key until it is answered; false when so many are under way already. */
+export type UnderWay = (request: Request, key: string, most: number) => boolean
 
 export function countUnderWay(): UnderWay {
   const counts = new Map<string, number>()
-  return ({ whenAnswered }, key, most, weight = 1) => {
+  return ({ whenAnswered }, key, most) => {
     const count = counts.get(key) ?? 0
     if (count >= most) return false
-    counts.set(key, count + weight)
+    addTo(counts, key, 1)
+    whenAnswered.push(() => addTo(counts, key, -1))
+    return true
+  }
+}
+
+/** Counts bytes that a request holds until it is answered for those who have it do so; false when that is more than they may. */
+export type Holding = (request: Request, callers: readonly string[], bytes: number) => boolean
+
+/**
+ * Each caller may hold as much as is still free: one alone has half of all, two a third each, and whoever comes next finds room, however many there are and however
+ * long they wait.
+ */
+export function holdTogether(most: number): Holding {
+  const held = new Map<string, number>()
+  let all = 0
+  return ({ whenAnswered }, callers, bytes) => {
+    const free = most - all - bytes
+    if (callers.some(caller => (held.get(caller) ?? 0) + bytes > free)) return false
+    all += bytes
+    for (const caller of callers) addTo(held, caller, bytes)
     whenAnswered.push(() => {
-      const left = counts.get(key)! - weight
-      if (left > 0) counts.set(key, left)
-      else counts.delete(key)
+      all -= bytes
+      for (const caller of callers) addTo(held, caller, -bytes)
     })
     return true
   }
 }
+
+function addTo(counts: Map<string, number>, key: string, more: number): void {
+  const count = (counts.get(key) ?? 0) + more
+  if (count > 0) counts.set(key, count)
+  else counts.delete(key)
+}
+
+/** What requests hold that wait for another side. `heapBytes`: all that the process may have; a byte that is counted takes up to three. */
+export const requestsHold = (heapBytes: number): HttpParts['held'] => ({
+  merchants: holdTogether(heapBytes / 8),
+  browsers: holdTogether(heapBytes / 16),
+})
+
+/** Names and values, of a form or as they are stored. */
+type Said = Iterable<readonly [name: string, value: string]>
+/** What a parameter takes besides its letters. */
+const parameterBytes = 100
+
+function bytesIn(said: Said): number {
+  let bytes = 0
+  for (const [name, value] of said) bytes += name.length + value.length + parameterBytes
+  return bytes
+}
+
+/** What is held for a request of a merchant's server. */
+export const isHeldForMerchant = ({ held }: HttpParts, request: Request, merchantId: string, said: Said): boolean =>
+  held.merchants(request, [merchantId], bytesIn(said))
+
+/** What is held for a browser, of which no token says whose it is. */
+export const isHeldForBrowser = ({ held }: HttpParts, request: Request, said: Said): boolean =>
+  held.browsers(request, request.networks, bytesIn(said))
+
+/** What it has sent itself, as it came. */
+export const isHeldAsItCame = ({ held }: HttpParts, request: Request): boolean =>
+  held.browsers(request, request.networks, bytesOf(request))
+
+const bytesOf = ({ body, query, headers }: Request): number =>
+  Object.values(headers).reduce((sum, value) => sum + (value?.length ?? 0), body.length + query.length)

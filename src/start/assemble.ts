@@ -2,6 +2,7 @@
 // workers; benches and tests use it as it is.
 
 import { fileURLToPath } from 'node:url'
+import { getHeapStatistics } from 'node:v8'
 import { type AlertParts, type Alerts, alertMail, alertWork, countMails } from '../alerts/alerts.ts'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
@@ -20,7 +21,7 @@ import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { hearing, timeCalls, traceCalls, watchAll, watched } from '../connectors/watch.ts'
 import { countRequests } from '../http/metrics.ts'
-import { countUnderWay, type UnderWay } from '../http/underWay.ts'
+import { countUnderWay, requestsHold, type UnderWay } from '../http/underWay.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Deliver, deliverer } from '../notifications/deliveries/deliver.ts'
@@ -125,6 +126,8 @@ export type Surroundings = {
   readonly tracer?: Tracer
   /** Where shoppers and other servers reach us, without a slash at the end. */
   publicUrl(): string
+  /** What the process may have of memory; absent = as much as its heap. */
+  readonly heapBytes?: number | undefined
   /** Instead of those that store, for a bench. */
   readonly lanes?: Pick<Gateway, 'insertPayment' | 'insertAnswer'>
   onError(error: Error): void
@@ -255,6 +258,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     pendingPayload: event =>
       event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
     officeUnderWay: countUnderWay(),
+    held: requestsHold(surroundings.heapBytes ?? getHeapStatistics().heap_size_limit),
     count: { ...countPayments(figures), ...countRequests(figures), ...countAttempts(figures) },
     ...(surroundings.lanes ?? {
       insertPayment: tracedWrite(tracer, 'write payment', paymentLane(database.paymentLane, clock, batches('payments'))),

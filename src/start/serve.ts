@@ -75,6 +75,8 @@ export type Parts = {
   readonly alone: boolean
   /** The clock is none of this world and is not compared with that of the database: for tests. */
   readonly ownTime?: boolean
+  /** Less memory than its process has: for tests. */
+  readonly heapBytes?: number
   /** A sandbox of several processes shares the simulators of its first one. */
   readonly simulatorsUrl?: string
   /** A host that runs already, shared by the processes of one sandbox. */
@@ -134,6 +136,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     log,
     publicUrl,
     onError,
+    heapBytes: parts.heapBytes,
     ...(traces && { tracer: traces.tracer }),
     network: {
       call: caller(clock, config.egress, resolver(), stopping.signal),

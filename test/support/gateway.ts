@@ -77,6 +77,8 @@ export type TestOptions = {
   readonly database?: TestDatabase
   /** Where simulators of the test's own listen. */
   readonly simulatorsUrl?: string
+  /** Less memory than the process has. */
+  readonly heapBytes?: number
 }
 
 /** Whoever waits for a turn waits as long as it takes: what a test holds may be held for long on a slow machine. */
@@ -100,8 +102,9 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   const wire = options.wired && (await wireTo(database.connection))
   const connection = wire?.connection ?? database.connection
-  const { simulatorsUrl } = options
-  const given = { config, connection, clock, random, log, ownTime, ...(simulatorsUrl && { simulatorsUrl }) }
+  const { simulatorsUrl, heapBytes } = options
+  const more = { ...(simulatorsUrl && { simulatorsUrl }), ...(heapBytes && { heapBytes }) }
+  const given = { config, connection, clock, random, log, ownTime, ...more }
   const start = async (isAlone = alone, keys = testKeys) => {
     await inTransaction(pool, db => keepKeys(db, keys, clock.real()))
     return startGateway({ ...given, keys, alone: isAlone })

@@ -253,4 +253,8 @@ export const pagesMutants: readonly Mutant[] = [
     find: 'turns(network, () =>', instead: "turns('', () =>" },
   { name: 'slips: a slip that was paid can be printed', file: 'src/pages/slip/routes.ts', tests: ['slipPages'],
     find: 'if (!canBePaid(view)) return redirectAnswer(address)', instead: '' },
+  { name: 'redirects: pages that wait hold their payments, however many', file: 'src/pages/shopper/redirect.ts', tests: ['held'],
+    find: "if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)\n    if (state.kind === 'work')", instead: "if (state.kind === 'work')" },
+  { name: 'redirects: returns that wait hold their payments, however many', file: 'src/pages/shopper/redirect.ts', tests: ['held'],
+    find: "if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)\n    if (state.kind === 'answered')", instead: "if (state.kind === 'answered')" },
 ]

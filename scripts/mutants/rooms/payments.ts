@@ -447,4 +447,6 @@ export const paymentsMutants: readonly Mutant[] = [
     find: 'one.type === type && isUndecided(one)', instead: 'one.type === type && !one.answer' },
   { name: 'refused: the doctor misses its guard', file: 'src/payments/ledger/doctor.ts', tests: ['money'],
     find: "one.type === 'CP' && isUndecided(one)", instead: "one.type === 'CP' && !one.answer" },
+  { name: 'followUp: what its payment says is held, however much', file: 'src/payments/followUps/followUp.ts', tests: ['held'],
+    find: "request.mayHold?.(chain.root.record.fields) === false", instead: "request.referenceId === ''" },
 ]

@@ -23,7 +23,7 @@ import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithout
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { areBytesWithinMerchant, isWithinNetwork } from '../underWay.ts'
+import { isHeldForBrowser, isWithinNetwork } from '../underWay.ts'
 import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
 
 export const postCheckout =
@@ -151,8 +151,7 @@ export const postCheckoutPayment =
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     // What its merchant said is held as well.
-    if (!areBytesWithinMerchant(admission.underWay, request, checkout.merchantId, checkout.values))
-      return resultAnswer(parts, request, 429, 'tooManyAtOnce')
+    if (!isHeldForBrowser(parts, request, checkout.values)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
     const pressed = await pressPay(parts, checkout, form, request)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)

@@ -3,7 +3,7 @@
 import { catalogue } from '../../contract/results/catalogue.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import type { PaymentResponse } from '../../payments/execute.ts'
-import { followUp } from '../../payments/followUps/followUp.ts'
+import { type FollowUpRequest, followUp } from '../../payments/followUps/followUp.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
 import { type Choose, type PaymentRequest, pay } from '../../payments/initial/pay.ts'
@@ -13,6 +13,7 @@ import { type HttpAnswer, json, type Request, resultAnswer, saidAnswer } from '.
 import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
+import { isHeldForMerchant } from '../underWay.ts'
 import { type Admission, admit, admitRead, askedFor, identify, notFound, ruledChannel, unlessAnswered } from './admission.ts'
 
 /** A request that begins something by itself: a payment, or an authentication of a cardholder alone. */
@@ -47,7 +48,9 @@ export const postFollowUp =
     const id = isId(referenceId) ? referenceId : '0'.repeat(32)
     const admitted = await admitFollowUp(admission, request, id)
     if (!('channel' in admitted)) return admitted
-    const said = await followUp(admission.parts, { ...admitted, referenceId: id })
+    const mayHold: FollowUpRequest['mayHold'] = fields =>
+      isHeldForMerchant(admission.parts, request, admitted.channel.merchantId, fields)
+    const said = await followUp(admission.parts, { ...admitted, referenceId: id, mayHold })
     if ('unknown' in said) {
       const { channel, values } = admitted
       return resultAnswer(admission.parts, request, 404, said.unknown, {
@@ -135,8 +138,10 @@ export function answerOf(
 ): HttpAnswer {
   parts.count.payment('refused' in said ? 'refused' : said.outcome)
   if (!('refused' in said)) return saidAnswer(said)
-  return resultAnswer(parts, request, 400, said.refused, {
+  const isLater = said.refused === 'tooManyAtOnce'
+  return resultAnswer(parts, request, isLater ? 429 : 400, said.refused, {
     entityId: channel.id,
+    ...(isLater && { headers: { 'Retry-After': '1' } }),
     more: askedFor(values.get('paymentType'), values.get('paymentBrand')),
     ...(said.parameterErrors && { parameterErrors: said.parameterErrors }),
   })

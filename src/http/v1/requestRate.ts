@@ -8,7 +8,7 @@ import { read } from '../../platform/schema.ts'
 import { resultAnswer } from '../answer.ts'
 import { type Authenticate, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
-import { areBytesWithinMerchant, countUnderWay } from '../underWay.ts'
+import { countUnderWay, isHeldForMerchant } from '../underWay.ts'
 
 /** Counts one more request of a key. Seconds until the next is allowed when there were too many, else 0. */
 export type Rates = (key: string, perMinute: number, now: number) => number
@@ -44,7 +44,7 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const wait = rates(key, requestsPerMinute, parts.clock.real())
     if (wait > 0) return refuse('tooManyRequests', wait)
     if (!underWay(request, key, requestsAtOnce || Number.POSITIVE_INFINITY)) return refuse('tooManyAtOnce', 1)
-    if (!areBytesWithinMerchant(underWay, request, merchantId, form.pairs)) return refuse('tooManyAtOnce', 1)
+    if (!isHeldForMerchant(parts, request, merchantId, form.pairs)) return refuse('tooManyAtOnce', 1)
     return caller
   }
 }

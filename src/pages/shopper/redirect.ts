@@ -12,6 +12,7 @@ import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer
 import { cookieOf, setCookie } from '../../http/cookies.ts'
 import { noteFailure } from '../../http/failure.ts'
 import type { RequestFunction } from '../../http/router.ts'
+import { isHeldForBrowser } from '../../http/underWay.ts'
 import { type Shop, shopOf } from '../../merchants/shop.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
@@ -240,6 +241,16 @@ function wrongSession(parts: PageParts, request: Request, found: RedirectPayment
   return render(parts, 403, views.refusedPage(about(parts, request, found, payment), 'session'))
 }
 
+/** What was said of a payment is held for as long as its browser waits: for the other side, or for another request that goes on with it. */
+const mayWait = (parts: PageParts, request: Request, { payment }: RedirectState): boolean =>
+  isHeldForBrowser(parts, request, payment.record.fields)
+
+/** It comes again by itself. */
+const tooManyWait = (parts: PageParts, request: Request, found: RedirectPayment, { payment }: RedirectState): HttpAnswer => {
+  const here = about(parts, request, found, payment)
+  return render(parts, 429, views.waitPage(here, here.page), { 'Retry-After': '3' })
+}
+
 /** Who comes so far may be told where the shop is. */
 const toShop = (payment: PaymentState): HttpAnswer => redirectAnswer(shopAddressOf(payment))
 
@@ -262,6 +273,7 @@ const page = (parts: PageParts) =>
     const { merchantId, redirected, token } = found
     const values = sentValues(request)
     let state = await redirectState(parts, merchantId, redirected.paymentId)
+    if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)
     if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
     const reports =
       state.kind === 'step' && state.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
@@ -335,6 +347,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
       return redirectAnswer(`${request.publicUrl}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
     }
     if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
+    if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)
     if (state.kind === 'answered')
       parts.log.debug({ audit: 'returnedAgain', paymentId: state.payment.id }, 'the shopper came back again')
     if (state.kind === 'step') {

@@ -47,12 +47,14 @@ import {
 
 /**
  * `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. `by`: who of the staff
- * wants it, and may be dismissed while it waits for its turn.
+ * wants it, and may be dismissed while it waits for its turn. `mayHold`: asked before anything is written whether what the first payment says may be held, too, until
+ * the other side has answered.
  */
 export type FollowUpRequest = Omit<PaymentRequest, 'publicUrl'> & {
   readonly referenceId: string
   readonly completes?: true
   readonly by?: Actor
+  mayHold?(fields: Payment['record']['fields']): boolean
 }
 
 /** The referenced payment does not exist, or is another merchant's: nothing is stored. */
@@ -104,6 +106,7 @@ async function write(
     const transfers = refused ? [] : reserves(payment, rootType)
     const orders = payment.connector === byTransfer
     await refuseDismissed(db, request.by)
+    if (!refused && request.mayHold?.(chain.root.record.fields) === false) return 'tooManyAtOnce'
     if (!refused && !orders) begins(payment, rootType)
     const lost = takesNoRefusals(chain.followers) && !request.completes ? refused : undefined
     const stored =
@@ -112,6 +115,7 @@ async function write(
     return { payment, chain, card, refused, lost, stored, ordered }
   })
   if (!written) return { ended: { unknown: unknownReference[type] } }
+  if (written === 'tooManyAtOnce') return { ended: { refused: written, stored: false } }
   const { payment, chain, card, refused, lost, stored, ordered } = written
   // What is sent again is answered as it was, however full the chain is by now.
   if (lost && !(request.key && (await ownerOf(parts, merchantId, request.key))?.paid))
