@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { limits } from '../src/contract/limits.ts'
 import { type ResultName, results } from '../src/contract/results/results.ts'
 import { shortHead } from '../src/http/head.ts'
 import { decrypt } from '../src/notifications/cipher.ts'
@@ -615,6 +616,18 @@ describe('who comes back wrongly', () => {
     }
     await stillPending(mine.id)
     assert.equal(audited('forgedReturn', mine.id), 3)
+  })
+  it('what stands behind more than a few parameters is not looked at', async () => {
+    const started = await begin(paypal())
+    const shopper = makeShopper()
+    await shopper.open(started.redirect.url)
+    const named = `token=${started.redirect.parameters[1].value}&PayerID=ABCDEFGHIJKLM`
+    const behind = (count: number) =>
+      shopper.open(`${gateway.baseUrl}/r/return/${tokenOf(started)}?${'a=b&'.repeat(count)}${named}`)
+    assert.equal((await behind(limits.shoppersParametersMax)).status, 400)
+    await stillPending(started.id)
+    atShop(await behind(limits.shoppersParametersMax - 2), started.id)
+    is(await read(started.id), 'declinedByWallet')
   })
   it('a payer that the wallet does not know pays nothing', async () => {
     const started = await begin(paypal())

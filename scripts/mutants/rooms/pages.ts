@@ -257,4 +257,6 @@ export const pagesMutants: readonly Mutant[] = [
     find: "if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)\n    if (state.kind === 'work')", instead: "if (state.kind === 'work')" },
   { name: 'redirects: returns that wait hold their payments, however many', file: 'src/pages/shopper/redirect.ts', tests: ['held'],
     find: "if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)\n    if (state.kind === 'answered')", instead: "if (state.kind === 'answered')" },
+  { name: 'redirects: a return says as much as any form', file: 'src/pages/shopper/redirect.ts', tests: ['redirects'],
+    find: 'form.pairs.slice(0, limits.shoppersParametersMax)', instead: 'form.pairs' },
 ]
