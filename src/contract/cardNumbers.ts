@@ -3,8 +3,9 @@
 // stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
 
 import type { CardLengths } from './brands.ts'
-import { codeNamedBy, hideCodes, isCode, isCodeKey } from './cardCodes.ts'
+import { hideCodes, isCode, isCodeKey } from './cardCodes.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
+import { isEscaped, numeral, type Readings, readingsOf, unescaped } from './readings.ts'
 
 /** What becomes of a card number where none belongs. `keep` leaves it there with a warning. */
 export const treatments = ['refuse', 'mask', 'keep'] as const
@@ -24,15 +25,6 @@ const between = new RegExp(`[[^\\p{L}\\p{Nd}]${unseen}]`, 'v')
 const ordinaryGap = new RegExp(`^${ordinary}$`, 'v')
 const digit = /\p{Nd}/u
 const digits = /\p{Nd}/gu
-/** Raised, lowered, in circles or brackets, with a full stop behind them: numerals, though no digits by their class. */
-const numeral = /\p{No}/u
-const numerals = /\p{No}/gu
-/** Those of them that have no plain form in Unicode: the first of ten, and what it counts. Black, double, in the hands of type setters, and of scripts without a zero. */
-const plainless: readonly (readonly [first: number, counts: number])[] = [
-  [0x24eb, 11], [0x24f5, 1], [0x24ff, 0], [0x2776, 1], [0x2780, 1], [0x278a, 1], [0x1f10b, 0], [0x1f10c, 0],
-  [0x1369, 1], [0x19da, 1], [0x10a40, 1], [0x10e60, 1], [0x11052, 1], [0x17f0, 0], [0x17f1, 1], [0x1d2c0, 0], [0x1d2c1, 1],
-  [0x1d2e0, 0], [0x1d2e1, 1], [0x1d360, 1], [0x10107, 1], [0x111e1, 1], [0x1ec71, 1],
-] // biome-ignore format: one list
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
 /** May a card number stand in it? The one look at most values. */
@@ -235,103 +227,6 @@ export function replaceNumbers(
 const writtenMost = 16
 const escapeDigits = 4
 
-/** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
- * other references and marks of HTML are as good as a space, but for the name of a CVV in one. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
-export const unescaped = (text: string): string => read(text, blankFor)
-
-/** How else a text may be read. `marked`: with marks that have some digits in them, where a number may stand with others between its digits, or a CVV; the text itself where there are none. */
-type Readings = { readonly plain: string; readonly marked: string }
-
-/** As many as a CVV has. */
-const holdsDigits = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){3}/u
-
-/** What stands behind a mark is looked at so far. */
-const behindMost = 120
-
-/** In the place of a mark. One that names a CVV is read as its name. */
-function blankFor(mark: string, behind: string): string {
-  const name = codeNamedBy(mark, behind)
-  return name === '' ? ' ' : ` ${name} `
-}
-
-const isEscaped = (text: string): boolean => /[%\\&]/.test(text)
-
-function readingsOf(text: string): Readings {
-  let areThere = false
-  const plain = read(text, (mark, behind) => {
-    areThere ||= holdsDigits.test(mark)
-    return blankFor(mark, behind)
-  })
-  if (!areThere) return { plain, marked: text }
-  return { plain, marked: read(text, (mark, behind) => (holdsDigits.test(mark) ? mark : blankFor(mark, behind))) }
-}
-
-function read(text: string, instead: (mark: string, behind: string) => string): string {
-  const insteadOf = (mark: string, at: number, whole: string) =>
-    instead(mark, whole.slice(at + mark.length, at + mark.length + behindMost))
-  let plain = text
-  for (let times = 0; times < 3 && isEscaped(plain); times++) {
-    plain = plain.replaceAll('&amp;', '&').replaceAll('\\\\', '\\')
-    if (plain.includes('%')) plain = plain.replace(percents, bytesText)
-    if (plain.includes('\\'))
-      plain = plain
-        .replace(/(?:\\u[0-9a-f]{4})+/gi, run =>
-          textOnly(Buffer.from(run.replaceAll(/\\u/gi, ''), 'hex').swap16().toString('utf16le')),
-        )
-        .replace(/\\u\{([0-9a-f]{1,5})\}/gi, (_, code: string) => textOnly(String.fromCodePoint(Number.parseInt(code, 16))))
-        .replace(/(?:\\x[0-9a-f]{2})+/gi, run => textOnly(signsOf(Buffer.from(run.replaceAll(/\\x/gi, ''), 'hex'))))
-        .replace(/\\[bfnrt]/g, ' ')
-    // The mark first: of what was escaped no sign comes back.
-    if (plain.includes('&'))
-      plain = plain
-        .replace(/&lt;(?:[^<>&]|&(?![lg]t;))+&gt;/gi, insteadOf)
-        .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,7})(?:;|(?=&#))|[a-z][a-z0-9]{1,31};|nbsp)/gi, referenceText)
-  }
-  if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
-  return plain.includes('<') ? plain.replace(/<[^<>]+>/g, insteadOf) : plain
-}
-
-/** What stands on a magnetic stripe begins with a percent sign, a B and the number. */
-const percents = /(?:%(?!B[\d ]{12,23}(?:\^|%5e))[0-9a-f]{2})+/gi
-
-/** Most stand alone: those of ASCII are looked up. */
-function bytesText(run: string): string {
-  const point = run.length === 3 ? Number.parseInt(run.slice(1), 16) : 128
-  return point < 128 ? asciiTexts[point]! : textOnly(Buffer.from(run.replaceAll('%', ''), 'hex').toString())
-}
-
-/** Some write bytes of UTF-8 so, others signs. */
-function signsOf(bytes: Buffer): string {
-  const text = bytes.toString()
-  return text.includes('\ufffd') ? bytes.toString('latin1') : text
-}
-
-const seenNumerals = new Map<string, string>()
-
-function plainNumeral(one: string): string {
-  const seen = seenNumerals.get(one)
-  if (seen !== undefined) return seen
-  const plain = numeralText(one)
-  seenNumerals.set(one, plain)
-  return plain
-}
-
-function numeralText(one: string): string {
-  const point = one.codePointAt(0)!
-  const row = plainless.find(([first, counts]) => point >= first && point < first + (counts === 0 ? 1 : 10))
-  return row ? String(row[1] + point - row[0]) : one.normalize('NFKC')
-}
-
-const referenceText = (written: string, hex: string | undefined, number: string | undefined): string => {
-  if (written === '&amp;') return '&'
-  const point = Number.parseInt(number ?? '20', hex === '' ? 10 : 16)
-  return point <= 0x10ffff ? textOnly(String.fromCodePoint(point)) : ' ' // nor is what is no number one
-}
-
-/** Control characters and halves of surrogate pairs are as good as a space. */
-const textOnly = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]/gu, ' ')
-const asciiTexts = Array.from({ length: 128 }, (_, point) => textOnly(String.fromCharCode(point)))
-
 /** `known`: digits of numbers that need no group of their own. */
 function replaceIn(
   text: string,
@@ -370,14 +265,29 @@ function replaceInRun(
   return replaced + run.slice(copied)
 }
 
-/** Of each character what it is beside digits: one itself, one that may stand between them, or one that parts them. Looked up, since a text may be full of odd ones. */
+/** Of each character what it is: a digit, by one more than it counts, one that may stand between digits, or one that parts them. Looked up, since a text may be full of
+ * odd ones. */
 const kinds = new Uint8Array(0x11_0000)
-const [isDigit, isBetween, isParting] = [1, 2, 3]
+const [isBetween, isParting] = [11, 12]
 const kindOf = (point: number): number => {
-  kinds[point] ||= judgedKind(String.fromCodePoint(point))
+  kinds[point] ||= judgedKind(point)
   return kinds[point]!
 }
-const judgedKind = (one: string): number => (digit.test(one) ? isDigit : between.test(one) ? isBetween : isParting)
+
+function judgedKind(point: number): number {
+  const one = String.fromCodePoint(point)
+  if (!digit.test(one)) return between.test(one) ? isBetween : isParting
+  // In every script they stand in blocks of ten.
+  let zero = point
+  while (digit.test(String.fromCodePoint(zero - 1))) zero--
+  return 1 + ((point - zero) % 10)
+}
+
+/** Undefined for what is no digit. */
+function valueOfDigit(point: number): number | undefined {
+  const kind = kindOf(point)
+  return kind < isBetween ? kind - 1 : undefined
+}
 
 /** The next so many digits with some other characters between them, in one look along the text. */
 function findRun(text: string, from: number): { readonly start: number; readonly end: number } | undefined {
@@ -386,7 +296,7 @@ function findRun(text: string, from: number): { readonly start: number; readonly
     const point = text.codePointAt(position)!
     const width = point > 0xffff ? 2 : 1
     const kind = kindOf(point)
-    if (kind === isDigit) {
+    if (kind < isBetween) {
       if (count === 0) start = position
       count++
       gap = 0
@@ -506,18 +416,4 @@ function masked(found: string): string {
   let from = found.length
   for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
   return found.slice(0, from).replace(digits, 'x') + found.slice(from)
-}
-
-const seenDigits = new Map<number, number>()
-
-/** 0 to 9, in every script: digits stand in blocks of ten. Undefined for what is no digit. */
-function valueOfDigit(point: number): number | undefined {
-  if (point < 128) return point >= 48 && point <= 57 ? point - 48 : undefined
-  const seen = seenDigits.get(point)
-  if (seen !== undefined) return seen
-  if (!digit.test(String.fromCodePoint(point))) return undefined
-  let zero = point
-  while (digit.test(String.fromCodePoint(zero - 1))) zero--
-  seenDigits.set(point, (point - zero) % 10)
-  return (point - zero) % 10
 }
