@@ -5,10 +5,10 @@
  * A name ends with its 2 where no other digit follows: `CVC 2345` is room 2345 of somebody called so. */
 const ownNames = 'cvv(?:[ _-]?2(?!\\p{Nd}))?|cvc[ _-]?2(?!\\p{Nd})'
 const otherNames =
-  'cvc|cvn(?:[ _-]?2(?!\\p{Nd}))?|cav2|csc|cid|(?:security|verification|validation)[ _-]?(?:code|value|number)|c[oó]d(?:igo)?[ ._-]{0,2}(?:de[ _-]?)?seguran[cç]a'
+  'cvc|cvn(?:[ _-]?2(?!\\p{Nd}))?|cav2|csc|cid|(?:security|verification|validation)[ _+-]?(?:code|value|number)|c[oó]d(?:igo)?[ ._-]{0,2}(?:de[ _-]?)?seguran[cç]a'
 const gap = '[^\\p{L}\\p{N}]'
 const code = '\\p{Nd}{3,4}(?![\\p{L}\\p{N}])'
-const between = `(?:(?:is|code|number|no|cv[vcn]2?|cid|csc)${gap}{1,8}){0,2}`
+const between = `(?:(?:is|code|number|no|value|cv[vcn]2?|cid|csc)${gap}{1,8}){0,2}`
 const named = (names: string) =>
   new RegExp(`((?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${names})${gap}{0,8}${between})${code}`, 'giu')
 const ownNamed = named(ownNames)

@@ -40,7 +40,7 @@ export const contractMutants: readonly Mutant[] = [
   { name: 'CVVs in texts: a name takes the first digit of a number for its own', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
     find: '|cvc[ _-]?2(?!\\\\p{Nd})', instead: '|cvc[ _-]?2' },
   { name: 'CVVs in texts: one with two names is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
-    find: '|no|cv[vcn]2?|cid|csc)', instead: '|no)' },
+    find: '|value|cv[vcn]2?|cid|csc)', instead: '|value)' },
   { name: 'CVVs in texts: a stripe as chips write it is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
     find: '{4}[=D]|', instead: '{4}=|' },
   { name: 'CVVs in texts: a magnetic stripe is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
@@ -169,4 +169,8 @@ export const contractMutants: readonly Mutant[] = [
     find: 'authority.length > authorityMost ? null : URL', instead: 'URL' },
   { name: 'addresses: a long host hides behind what a parser passes over', file: 'src/contract/url.ts', tests: ['edge'],
     find: "text.replace(/^[\\0-\\x20]+|[\\t\\n\\r]+/g, '')", instead: 'text' },
+  { name: 'CVVs in texts: one in the value of a field is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
+    find: '(?:is|code|number|no|value|', instead: '(?:is|code|number|no|' },
+  { name: 'CVVs in texts: words that a form joins name none', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],
+    find: '[ _+-]?(?:code', instead: '[ _-]?(?:code' },
 ]
