@@ -126,6 +126,25 @@ describe('failed attempts to authenticate', () => {
     await check(guess('one more'), 429, '800.120.100')
   })
 
+  it('a token of user id and password is one in whatever encoding it was written', () => {
+    const userId = '5a11d0000000000000000000000000f1'
+    const bytes = (hex: string) => Buffer.concat([Buffer.from(`${userId}|`), Buffer.from(hex, 'hex')])
+    for (const written of [
+      ...(['utf8', 'latin1', 'utf16le'] as const).flatMap(encoding =>
+        ['Grün1234', 'Grün1234\n', '\tGrün 1234\r\n', 'äöüßäöüßäö'].map(password =>
+          Buffer.from(`${userId}|${password}`, encoding),
+        ),
+      ),
+      bytes('eff0e8e2e5f2eff0e8e2e5f2'), // Windows-1251
+      bytes('c3dcc2ebc3dcc2ebc3dcc2eb'), // GBK
+      bytes('835b83568367838a'), // Shift_JIS
+      ...['', '\ufeff'].map(mark => Buffer.from(`${mark}${userId}|密码密码密码`, 'utf16le')),
+      Buffer.from(`\ufeff${userId}|密码密码密码`, 'utf16le').swap16(),
+    ])
+      for (const encoding of ['base64', 'base64url'] as const)
+        assert.equal(legacyParts(written.toString(encoding))?.userId, userId, written.toString('latin1'))
+  })
+
   it('what was drawn is no user id and password, in whatever it is written', () => {
     const drawn = Array.from({ length: 20_000 }, (_, at) => createHash('sha256').update(`${at}`).digest())
     for (const encoding of ['hex', 'base64', 'base64url'] as const)

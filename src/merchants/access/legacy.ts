@@ -15,11 +15,22 @@ export function legacyParts(sent: string): { readonly userId: string; readonly p
   return bar < 0 ? undefined : { userId: text.slice(0, bar), password: text.slice(bar + 1) }
 }
 
-/** The text in UTF-8, UTF-16, Latin-1 or Windows-1252; blank for bytes that were drawn, which are hardly ever one. */
+/** The text in UTF-8, UTF-16, Latin-1 or Windows-1252, or behind a user id of ASCII in any encoding; blank for bytes that were drawn, which are hardly ever one. */
 function writtenIn(sent: string): string {
-  const written = Buffer.from(Buffer.from(sent, 'base64').filter(byte => byte !== 0))
+  const decoded = Buffer.from(sent, 'base64')
+  const begins = /^(fffe|feff)/.test(decoded.toString('hex', 0, 2)) ? 2 : 0 // how UTF-16 may begin
+  const written = Buffer.from(decoded.subarray(begins).filter(byte => byte !== 0))
   if (isUtf8(written)) return written.toString()
   const others = written.filter(byte => byte > 0x7f).length
   // Few of the letters of a text are no ASCII, half of what was drawn is none.
-  return others <= written.length / 5 && written.every(byte => byte > 0x1f && byte !== 0x7f) ? written.toString('latin1') : ''
+  const isText = others <= written.length / 5 && written.every(byte => byte > 0x1f && byte !== 0x7f)
+  return isText || hasUserId(written) ? written.toString('latin1') : ''
+}
+
+/** So many visible signs before the first bar: of a million tokens that were drawn two begin so. */
+const userIdLeast = 8
+
+function hasUserId(written: Buffer): boolean {
+  const bar = written.indexOf('|')
+  return bar >= userIdLeast && written.subarray(0, bar).every(byte => byte > 0x20 && byte < 0x7f)
 }
