@@ -1589,7 +1589,7 @@ describe('what requests hold until they are answered', () => {
   }
 
   it('is never more than there is, and each may hold as much as is still free', () => {
-    const hold = holdTogether(120)
+    const hold = holdTogether(180, 5)
     const all: Request[] = []
     const takes = (bytes: number, ...callers: string[]) => {
       const request = requestFrom('192.0.2.7')
@@ -1602,23 +1602,36 @@ describe('what requests hold until they are answered', () => {
       while (takes(bytes, ...callers)) count++
       return count
     }
-    assert.equal(most(1, 'a'), 60, 'one alone has half')
+    const nobody = () => {
+      for (const one of all.splice(0)) ended(one)
+    }
+    assert.equal(most(1, 'a'), 60, 'one alone has a third')
     assert.equal(most(1, 'b'), 30)
     assert.equal(most(1, 'c'), 15)
     assert.equal(takes(8, 'd'), false, 'no more than would be left')
     assert.equal(takes(7, 'd'), true)
-    for (const one of all.splice(0)) ended(one)
+    nobody()
     assert.deepEqual([most(1, 'a'), most(1, 'b'), most(1, 'a')], [60, 30, 0])
-    for (const one of all.splice(0)) ended(one)
+    nobody()
+    // Of those who come one after the other each leaves half; little is there all the same, and for a household more of it.
+    const row = Array.from({ length: 10 }, (_, at) => most(1, `one ${at}`))
+    assert.deepEqual(row, [60, 30, 15, 7, 5, 5, 5, 5, 5, 5])
+    assert.equal(takes(6, 'many'), false)
+    assert.equal(most(1, '2001:db8::/56'), 10)
+    assert.equal(most(1, '2001:db8::/48'), 20)
+    assert.equal(most(5, 'more'), 1)
+    assert.deepEqual([most(3, 'last'), takes(1, 'nobody')], [1, false], 'and there is no more than there is')
+    nobody()
     // A household and those around it: what is held counts once, for all of them.
     assert.equal(most(20, 'one', 'around'), 3)
     assert.equal(takes(1, 'two', 'around'), false)
+    assert.equal(takes(6, 'three', 'around'), false)
     assert.equal(most(20, 'other', 'elsewhere'), 1)
   })
 
   it('is counted over all tokens of a merchant, and for no other', () => {
     const directory = { merchant: () => undefined, entity: () => undefined }
-    const held = { merchants: holdTogether(8 * 1024 * 1024), browsers: () => false }
+    const held = { merchants: holdTogether(12 * 1024 * 1024, 1000), browsers: () => false }
     const parts = { build: '', clock: systemClock, directory, held } as unknown as HttpParts
     let [asking, token] = ['a', 0]
     const caller = () => ({ token: { id: `${token++}` }, merchantId: asking, entityId: asking }) as unknown as Caller

@@ -10,7 +10,7 @@ import { eventually, type Fields, type Reply, sandbox, type TestGateway, testGat
 import { makeShopper } from './support/shopper.ts'
 
 const kibibyte = 1024
-const heapBytes = 8 * 1024 * kibibyte // 1 MiB for merchants, 512 KiB for browsers
+const heapBytes = 12 * 1024 * kibibyte // of which 1 MiB is shared by merchants, and 512 KiB by browsers
 /** The simulator answers when the test has seen enough, and is waited for as long. */
 const delay = 6000
 const slowly: Fields = { 'customParameters[simulateDelay]': String(delay) }
@@ -77,7 +77,7 @@ async function waiting<Value>(count: number, begin: () => Promise<Value>): Promi
   return begun
 }
 
-it('payments: a merchant has half of it while nobody else needs any, and another finds room', async () => {
+it('payments: a merchant has half of what is shared while nobody else needs any, and another finds room', async () => {
   const begun = await waiting(2, () => pay({ ...slowly, ...cart(200 * kibibyte) }))
   isRefused(await pay(cart(200 * kibibyte)))
   const theirs = { Authorization: `Bearer ${other.token}` }

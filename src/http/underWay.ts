@@ -29,16 +29,23 @@ export function countUnderWay(): UnderWay {
 /** Counts bytes that a request holds until it is answered for those who have it do so; false when that is more than they may. */
 export type Holding = (request: Request, callers: readonly string[], bytes: number) => boolean
 
+/** The last third of all is for those who hold little. */
+const sharedPart = 2 / 3
+
 /**
- * Each caller may hold as much as is still free: one alone has half of all, two a third each, and whoever comes next finds room, however many there are and however
- * long they wait.
+ * Each caller may hold as much as is still free of two thirds: one alone has a third of all, two that fill it together two ninths each. Of those who come one after the
+ * other each leaves half: so there is more for who holds no more than `little` (a /56 and a /48 twice and four times as much).
  */
-export function holdTogether(most: number): Holding {
+export function holdTogether(most: number, little: number): Holding {
   const held = new Map<string, number>()
   let all = 0
   return ({ whenAnswered }, callers, bytes) => {
-    const free = most - all - bytes
-    if (callers.some(caller => (held.get(caller) ?? 0) + bytes > free)) return false
+    const free = most * sharedPart - all - bytes
+    const mayHold = (caller: string) => {
+      const own = (held.get(caller) ?? 0) + bytes
+      return own <= free || (own <= little * networkShare(caller) && all + bytes <= most)
+    }
+    if (!callers.every(mayHold)) return false
     all += bytes
     for (const caller of callers) addTo(held, caller, bytes)
     whenAnswered.push(() => {
@@ -57,8 +64,8 @@ function addTo(counts: Map<string, number>, key: string, more: number): void {
 
 /** What requests hold that wait for another side. `heapBytes`: all that the process may have; a byte that is counted takes up to three. */
 export const requestsHold = (heapBytes: number): HttpParts['held'] => ({
-  merchants: holdTogether(heapBytes / 8),
-  browsers: holdTogether(heapBytes / 16),
+  merchants: holdTogether(heapBytes / 8, heapBytes / 512),
+  browsers: holdTogether(heapBytes / 16, heapBytes / 8192),
 })
 
 /** Names and values, of a form or as they are stored. */
