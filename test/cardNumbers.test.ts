@@ -216,6 +216,9 @@ describe('what is a card number', () => {
         for (const text of [`${one} ${other}`, `${other} LIKE '${one}%'`, `LIKE '${one}%' OR pan = '4000174417058224' ${other}`])
           for (const kept of [mask(text), scrub(text)])
             assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /1744|1705|5787|6362/, kept)
+    // Nor where that sign was escaped itself.
+    for (const text of [`%25${number}`, `LIKE%20%25${number}%25`, `%2525${number}`, `\\\\x${number}`, `&amp;%25${number} 942`])
+      for (const kept of [mask(text), scrub(text)]) assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /5787|7636|6362/, kept)
   })
 
   test('however often it was escaped, no more than its last four digits are left', () => {
@@ -461,12 +464,30 @@ describe('what is a CVV', () => {
         assert.equal(shortenCards(text, standardBrands).includes('942'), !is, text)
       }
     })
+  test('it is hidden as programs write it: in words of a name, in tables that were escaped, behind a date that was', () => {
+    const cell = (text: string) => `&lt;td style=&quot;width:120px&quot;&gt;${text}&lt;/td&gt;`
+    for (const text of [
+      `{"creditCardNumber":"${number}","creditCardCvv":"942"}`,
+      '{"creditCardCvv":"942"}',
+      'userCvv=942',
+      `${number} userSecurityCode=942`,
+      `${cell('Card')}${cell(number)}${cell('CVV')}${cell('942')}`,
+      `${number} &lt;td class=&quot;cvv&quot;&gt;&lt;b class=&quot;x&quot;&gt;942&lt;/b&gt;`,
+      '&lt;td class=&quot;cvv&quot;&gt;&lt;b class=&quot;x&quot;&gt;942&lt;/b&gt;',
+      ...['&nbsp;', '&#160;', '&#xA0;'].map(blank => `${number} &lt;td class=&quot;cvv&quot;&gt;${blank}942&lt;/td&gt;`),
+      `${number} 05\\/34 942`,
+      `[\\"${number}\\",\\"05/34\\",\\"942\\"]`,
+    ])
+      for (const hidden of [mask(text), shortenCards(text, standardBrands)]) assert.ok(!hidden.includes('942'), hidden)
+    for (const text of ['subcvv 942', 'SUBCVV 942', `${number} acid 942`, `${number} suBcid 942`]) assert.match(mask(text), /942/)
+  })
   test('it is hidden however its name is joined to it and however both are escaped, and so is the number beside it', () => {
     const joined: readonly ((name: string) => string)[] = [
       name => `${name}: 942`,
       name => `${name}=942&a=b`,
       name => `{"${name}":"942"}`,
       name => `{"${name}": 942}`,
+      name => `{"name":"${name}","value":"942"}`,
       name => `<${name}>942</${name}>`,
       name => `<td class="${name}">942</td>`,
       name => `<td>${name}</td><td>942</td>`,

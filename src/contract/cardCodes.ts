@@ -9,17 +9,17 @@ const otherNames =
 const gap = '[^\\p{L}\\p{N}]'
 const code = '\\p{Nd}{3,4}(?![\\p{L}\\p{N}])'
 const between = `(?:(?:is|code|number|no|value|cv[vcn]2?|cid|csc)${gap}{1,8}){0,2}`
+const atItsBeginning = `(?<![\\p{L}\\p{N}])(?:card${gap}?)?`
+/** `creditCardCvv`. */
+const behindWords = '(?-i:(?<=\\p{Ll})(?=\\p{Lu}))'
 const named = (names: string) =>
-  new RegExp(`((?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${names})${gap}{0,8}${between})${code}`, 'giu')
+  new RegExp(`((?:${atItsBeginning}|${behindWords})(?:${names})${gap}{0,8}${between})${code}`, 'giu')
 const ownNamed = named(ownNames)
 const namedBeside = named(`${ownNames}|${otherNames}`)
-const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,4})${code}`
+const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,6})${code}`
 /** As a mark of XML or HTML names what stands behind it. */
-const nameInMark = new RegExp(
-  `(?<![\\p{L}\\p{N}])(?:card${gap}?)?(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`,
-  'iu',
-)
-const separators = '[ /|.,;:-]'
+const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
+const separators = '[ /|.,;:\\\\-]'
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
 const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
 const rightBehindExpiry = new RegExp(`((?<=\\p{Nd}{4}${gap}{1,4})(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}`, 'gu')
@@ -42,7 +42,10 @@ const begins = '(?:<|&lt;)'
 const ends = '\\s*(?:\\\\?/|&#x2f;|&#47;)'
 const endOfMark = new RegExp(`^${begins}${ends}|/\\s*(?:>|&gt;)$`, 'i')
 /** Three or four digits, quotes and marks that begin before them. */
-const codeNext = new RegExp(`^(?:[\\s"']|&quot;|&#3[49];|${begins}(?!${ends})[^<>&]*(?:>|&gt;))*${code}`, 'iu')
+const codeNext = new RegExp(
+  `^(?:[\\s"']|&(?:quot|nbsp|#(?:34|39|160|xa0));|${begins}(?!${ends})(?:[^<>&]|&(?![lg]t;))*(?:>|&gt;))*${code}`,
+  'iu',
+)
 
 /** The name of a CVV by which a mark names what stands behind it; blank where there is none, where it ends, and where no digits that may be one come next. */
 export function codeNamedBy(mark: string, behind: string): string {

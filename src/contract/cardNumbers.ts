@@ -76,7 +76,7 @@ const maskedAround = (
   meant = readingsOf(text),
 ): string =>
   meant.plain === text
-    ? changeAround(text, own, beside => maskNumbers(beside, brands, { plain: beside, marked: beside }))
+    ? changeAround(text, own, beside => maskNumbers(beside, brands, { plain: beside, marked: beside, between: [] }))
     : maskNumbers(text, brands, meant)
 
 const maskNumbers = (text: string, brands: CardLengths | undefined, meant: Readings): string =>
@@ -90,11 +90,13 @@ function changeAsMeant(text: string, change: Change, meant = unescaped(text)): s
   return changed === meant ? text : changed
 }
 
-/** Within marks of HTML first. Undefined when there is nothing to change. */
-function changeWithin(text: string, change: Change, { marked } = readingsOf(text)): string | undefined {
-  const changed = marked === text ? text : change(marked)
+/** As it was meant, where its marks are blank, or else within marks. Undefined when there is nothing to change. */
+function changeReading(text: string, change: Change, { plain, marked } = readingsOf(text)): string | undefined {
+  const changed = plain === text ? text : change(plain)
+  if (changed !== plain) return changed
+  const within = marked === text ? text : change(marked)
   // Once more as it was meant, and not again: each depth of escaping would cost a look at the whole.
-  return changed === marked ? undefined : changeAsMeant(changed, change)
+  return within === marked ? undefined : changeAsMeant(within, change)
 }
 
 export function withoutCodes(
@@ -104,11 +106,11 @@ export function withoutCodes(
   meant = readingsOf(text),
 ): string {
   const change: Change = one => hideCodes(one, besideNumber, hide)
-  const within = changeWithin(text, change, meant)
-  if (within !== undefined) return within
-  // Where something is escaped as it was meant first: digits of an escape would pass for the code.
-  const changed = isEscaped(text) ? change(meant.plain) : meant.plain
-  if (changed !== meant.plain) return changed
+  // As it was meant first where something is escaped, or stands in marks: digits of an escape would pass for the code.
+  if (isEscaped(text) || meant.marked !== text) {
+    const changed = changeReading(text, change, meant)
+    if (changed !== undefined) return changed
+  }
   const asWritten = change(text)
   return changeAsMeant(asWritten, change, asWritten === text ? meant.plain : undefined)
 }
@@ -118,7 +120,8 @@ const crossed = (text: string): string => text.replace(digits, 'x')
 /** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
 export function withoutNumber(text: string, number: string): string {
   const change: Change = one => hideNumber(one, number)
-  return changeWithin(text, change) ?? changeAsMeant(change(text), change)
+  const asWritten = change(text)
+  return changeReading(asWritten, change) ?? asWritten
 }
 
 function hideNumber(text: string, number: string): string {
@@ -207,20 +210,22 @@ export function replaceNumbers(
   if (!isLong(text)) return text
   const readings = meant ?? readingsOf(text)
   if (!holdsRun(text, readings)) return text
-  const { plain, marked } = readings
   // A number that stands open is one still where a digit that was escaped has come beside it.
   const written = new Set<string>()
-  const asWritten = replaceIn(text, lengthsOf, found => {
-    written.add(digitsOf(found))
-    return instead(found)
-  })
-  const change: Change = one => replaceIn(one, lengthsOf, instead, written)
+  const numbersIn: Change = one =>
+    replaceIn(one, lengthsOf, found => {
+      written.add(digitsOf(found))
+      return instead(found)
+    })
+  const asWritten = numbersIn(text)
+  const isOpenLater = readings.between.filter(one => numbersIn(one) !== one).length > 0
+  const replaced = changeReading(text, one => replaceIn(one, lengthsOf, instead, written), readings)
   // What was escaped stays as it came when there is nothing in it.
-  const within = marked === text ? marked : change(marked)
-  const replaced = within !== marked ? changeAsMeant(within, change) : plain === text ? text : change(plain)
-  if (within === marked && replaced === plain) return asWritten
+  if (replaced === undefined && !isOpenLater) return asWritten
   // A sign before one may have taken its first digits for the end of an escape (`%4539…`, `\\u4539…`).
-  return [...written].slice(0, writtenMost).reduce((text, one) => hideNumber(text, one.slice(escapeDigits)), replaced)
+  return [...written]
+    .slice(0, writtenMost)
+    .reduce((text, one) => hideNumber(text, one.slice(escapeDigits)), replaced ?? readings.plain)
 }
 
 /** So many that stand open are looked for where others were escaped, each once along the text. */

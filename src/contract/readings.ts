@@ -17,8 +17,13 @@ const plainless: readonly (readonly [first: number, counts: number])[] = [
  * other references and marks of HTML are as good as a space, but for the name of a CVV in one. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
 export const unescaped = (text: string): string => read(text, blankFor)
 
-/** How else a text may be read. `marked`: with marks that have some digits in them, where a number may stand with others between its digits, or a CVV; the text itself where there are none. */
-export type Readings = { readonly plain: string; readonly marked: string }
+/**
+ * How else a text may be read. `marked`: with marks that have some digits in them, where a number may stand with others between its digits, or a CVV; the text itself where
+ * there are none. `between`: what it was before the last of several escapes was undone, where a sign that begins one stands before a row of digits.
+ */
+export type Readings = { readonly plain: string; readonly marked: string; readonly between: readonly string[] }
+
+const signBeforeDigits = /[%\\][ux]?\p{Nd}{10}/u
 
 /** As many as a CVV has. */
 const holdsDigits = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){3}/u
@@ -36,19 +41,27 @@ export const isEscaped = (text: string): boolean => /[%\\&]/.test(text)
 
 export function readingsOf(text: string): Readings {
   let areThere = false
-  const plain = read(text, (mark, behind) => {
-    areThere ||= holdsDigits.test(mark)
-    return blankFor(mark, behind)
-  })
-  if (!areThere) return { plain, marked: text }
-  return { plain, marked: read(text, (mark, behind) => (holdsDigits.test(mark) ? mark : blankFor(mark, behind))) }
+  const between: string[] = []
+  const plain = read(
+    text,
+    (mark, behind) => {
+      areThere ||= holdsDigits.test(mark)
+      return blankFor(mark, behind)
+    },
+    one => signBeforeDigits.test(one) && between.push(one),
+  )
+  if (!areThere) return { plain, marked: text, between }
+  const marked = read(text, (mark, behind) => (holdsDigits.test(mark) ? mark : blankFor(mark, behind)))
+  return { plain, marked, between }
 }
 
-function read(text: string, instead: (mark: string, behind: string) => string): string {
+/** `sees`: is given what it is between. */
+function read(text: string, instead: (mark: string, behind: string) => string, sees?: (between: string) => void): string {
   const insteadOf = (mark: string, at: number, whole: string) =>
     instead(mark, whole.slice(at + mark.length, at + mark.length + behindMost))
   let plain = text
   for (let times = 0; times < 3 && isEscaped(plain); times++) {
+    if (times > 0) sees?.(plain)
     plain = plain.replaceAll('&amp;', '&').replaceAll('\\\\', '\\')
     if (plain.includes('%')) plain = plain.replace(percents, bytesText)
     if (plain.includes('\\'))
