@@ -9,6 +9,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
 import type { Form } from '../src/contract/form.ts'
+import type { FormCheck } from '../src/contract/formCheck.ts'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
 import { type Caller, isCaller, linesOf } from '../src/http/authenticate.ts'
 import {
@@ -38,7 +39,9 @@ import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { holdTogether, networkRequestsMost, requestsHold } from '../src/http/underWay.ts'
+import { type Admission, admit } from '../src/http/v1/admission.ts'
 import { withinRate } from '../src/http/v1/requestRate.ts'
+import type { Channel } from '../src/merchants/directory.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { fairPool } from '../src/platform/database/fairPool.ts'
@@ -1374,6 +1377,7 @@ const requestFrom = (address: string): Request => ({
   number: '0'.repeat(32),
   isGone: () => false,
   isServers: () => {},
+  inLineOf: (_, work) => work(),
   whenAnswered: [],
   seen: {},
 })
@@ -1678,6 +1682,31 @@ it('a merchant stands in one line from however many networks he asks; with a pas
   for (const shown of ['Bearer drawn', 'bearer another']) assert.deepEqual(lines(shown), ['of merchant'])
   assert.deepEqual(lines('Bearer division'), ['of division'])
   assert.deepEqual(lines('Bearer password', '192.0.2.8'), ['of merchant'])
+})
+
+it('a form is judged in the line of its merchant, wherever it came from', async () => {
+  const events: string[] = []
+  const line = Promise.withResolvers<void>()
+  const request: Request = {
+    ...requestFrom('192.0.2.7'),
+    async inLineOf(merchantId, work) {
+      events.push(`waits for ${merchantId}`)
+      await line.promise
+      return work()
+    },
+  }
+  const judge = (() => {
+    events.push('judged')
+    return { errors: [], dropped: [], numbered: [], unknown: [], values: new Map(), known: new Map() }
+  }) as unknown as FormCheck
+  const caller = { merchantId: 'one', entityId: 'channel', token: { id: '7' } } as unknown as Caller
+  const form = { pairs: [], broken: new Set() } as unknown as Form
+  const channel = { id: 'channel', settings: {} } as unknown as Channel
+  const admitted = admit({ parts: {} } as unknown as Admission, request, { form, caller }, channel, judge)
+  assert.deepEqual(events, ['waits for one'])
+  line.resolve()
+  assert.ok('values' in (await admitted))
+  assert.deepEqual(events, ['waits for one', 'judged'])
 })
 
 it('a turn ends when what was begun in it took long, however little it weighs, and goes on with those that had nothing', () => {

@@ -151,7 +151,10 @@ describe('browsers', () => {
     let at = 0
     const begun = await waiting(2, () => press(ids[at++]!, { unknown: 'x'.repeat(20 * kibibyte) }))
     const refused = await press(ids[2]!, { unknown: 'x'.repeat(20 * kibibyte) })
-    assert.deepEqual([refused.status, JSON.parse(refused.text).result.code], [429, '800.120.100'])
+    assert.deepEqual(
+      [refused.status, JSON.parse(refused.text).result.code, refused.headers['retry-after']],
+      [429, '800.120.100', '1'],
+    )
     const elsewhere = await waiting(1, () => press(ids[3]!, {}, '127.0.0.2'))
     assert.equal((await browse('GET', `/v1/paymentWidgets.js?checkoutId=${ids[2]}`)).status, 200, 'what holds little')
     over.resolve()

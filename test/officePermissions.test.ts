@@ -144,7 +144,7 @@ test('what strangers send is not even read', async () => {
     charset: 'utf-8',
   } as const
   const { status } = await officeRoute(looked, place).answer(
-    { ...request, isGone: () => false, isServers: () => {}, whenAnswered: [], seen: {} },
+    { ...request, isGone: () => false, isServers: () => {}, inLineOf: (_, work) => work(), whenAnswered: [], seen: {} },
     {},
   )
   assert.equal(status, 401)

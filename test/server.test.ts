@@ -2,6 +2,7 @@
 // when the gateway stops. Every answer is JSON with result, buildNumber, timestamp and ndc, whatever came in.
 
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
@@ -464,6 +465,54 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
   }
   return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
 }
+
+it('what is done for one merchant from many networks is done in his turns, and what fails there fails', async () => {
+  const [come, done]: [Request[], string[]] = [[], []]
+  const all = Promise.withResolvers<void>()
+  const seen: number[] = []
+  const server = serverOf((_, path) => ({
+    name: path,
+    async answer(request) {
+      if (come.push(request) === 4) all.resolve()
+      await all.promise
+      const made = request.inLineOf(path === '/other' ? 'other' : 'one', () => {
+        done.push(path)
+        if (path === '/3') throw new Error('it fails there')
+        return { status: 200, body: '{}' }
+      })
+      seen.push(done.length)
+      return made
+    },
+  }))
+  const port = await server.listen(0, '127.0.0.1')
+  const post = (path: string, at: number) =>
+    new Promise<number>(answered =>
+      http
+        .request(
+          {
+            port,
+            path,
+            method: 'POST',
+            localAddress: `127.0.0.${at + 2}`,
+            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          },
+          response => answered(response.resume().statusCode!),
+        )
+        .end('a'.repeat(200 * 1024)),
+    )
+  const paths = ['/1', '/2', '/3', '/other']
+  const statuses = await Promise.all(paths.map(post))
+  await server.close()
+  assert.deepEqual(statuses, [200, 200, 500, 200])
+  // Each is more than half of what a line has in a turn.
+  assert.ok(seen[3]! <= 2, `${seen}`)
+  const own = come.map(({ path }) => path).filter(path => path !== '/other')
+  assert.deepEqual(
+    done.filter(path => path !== '/other'),
+    own,
+    'in the order in which they came',
+  )
+})
 
 it('who is refused and asks again at once has few turns for it', async () => {
   const refusedIn: number[] = []

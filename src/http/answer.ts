@@ -36,6 +36,8 @@ export type Request = {
   isGone(): boolean
   /** To be called when a token of ours was found in it. */
   isServers(merchantId: string): void
+  /** Does work in the turns of a merchant, when it is known whose it is: at once where it came in his line. */
+  inLineOf<Value>(merchantId: string, work: () => Value): Value | Promise<Value>
   /** What is done when its answer is gone. */
   readonly whenAnswered: (() => void)[]
   /** What it turned out to be, for its record. */
@@ -118,6 +120,10 @@ export function resultAnswer(
   const asked = headers ?? headersOf[status]
   return { ...json(status, record), result: name, ...(asked && { headers: asked }), ...(tokenId && { tokenId }) }
 }
+
+/** Others of the same caller are under way, and end soon. */
+export const tooManyAtOnce = (parts: HttpParts, request: Request): TextAnswer =>
+  resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
 
 /** What a status asks of its answer: how to say who is calling (RFC 6750), and when to come again, at the latest. */
 const headersOf: Readonly<Record<number, HttpAnswer['headers']>> = {

@@ -15,6 +15,7 @@ import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
 import { resultAnswer, takeBody } from './answer.ts'
 import type { HttpParts } from './parts.ts'
+import { merchantLine } from './turns.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. Registrations can be a division's: then it
  * stands in the place of both. */
@@ -160,7 +161,7 @@ export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): foun
 
 /**
  * In whose line a request waits for its turn: a merchant has one, from however many networks he asks. A password says nothing where it never came from before: one that
- * is right may have to wait like a wrong one.
+ * is right may have to wait like a wrong one. What is known later changes lines (`inLineOf`).
  */
 export function linesOf(
   { directory, failures }: HttpParts,
@@ -171,7 +172,7 @@ export function linesOf(
   const token = sent ? directory.token(sent) : undefined
   const isMerchants = token && (!token.legacy || failures.cameFrom(token.id, address))
   const entity = isMerchants ? directory.entity(token.entities[0]!) : undefined
-  return entity ? [`of ${'merchantId' in entity ? entity.merchantId : entity.id}`] : networks
+  return entity ? [merchantLine('merchantId' in entity ? entity.merchantId : entity.id)] : networks
 }
 
 /** As the audit names a caller. */

@@ -4,7 +4,7 @@
 import { notBuilt } from '../contract/notBuilt.ts'
 import { askedBy } from '../platform/database/fairPool.ts'
 import { decoded } from '../platform/network.ts'
-import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
+import { type HttpAnswer, type Request, resultAnswer, tooManyAtOnce } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
 import { countUnderWay, isHeldAsItCame, isWithinNetwork, type UnderWay } from './underWay.ts'
@@ -114,7 +114,7 @@ function answerOf(
   const isWithin =
     route.callers === 'token' ||
     (isWithinNetwork(underWay, request) && (route.callers === 'anyone' || isHeldAsItCame(parts, request)))
-  if (!isWithin) return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
+  if (!isWithin) return tooManyAtOnce(parts, request)
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')

@@ -26,7 +26,7 @@ import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
 import { type Destination, plainPath, type Router } from './router.ts'
-import { fairTurns } from './turns.ts'
+import { fairTurns, merchantLine } from './turns.ts'
 
 export const bodyMax = limits.bodyMaxBytes
 export const browserBodyMax = limits.shoppersBodyMaxBytes
@@ -112,7 +112,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const destination = find(incoming.method ?? 'GET', target.path)
     const { admits, route } = destination
     const most = route?.bodyMax ?? (route?.callers === 'browser' ? browserBodyMax : bodyMax)
-    const request = requestOf(incoming, target, caller, number)
+    const came = { bytes: 0 }
+    const request = requestOf(incoming, target, caller, number, came)
     const inTurn = (bytes: number, begin: () => void) => {
       const leave = turns.turn(request.lines, bytes + request.query.length, route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
@@ -123,6 +124,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         const body = unread ? '' : connections.begins(incoming)
         if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
         request.body = body
+        came.bytes = bytes
         serve(destination, request, incoming, outgoing, unread, started)
       })
     const cut = (unread: Unread) => {
@@ -148,6 +150,20 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
               outgoing.destroy()
             }),
       )
+  }
+
+  /** Whoever goes meanwhile has his work done all the same: it holds no more than what is under way. */
+  function inLineOf<Value>(line: string, lines: readonly string[], bytes: number, work: () => Value): Value | Promise<Value> {
+    if (lines[0] === line) return work()
+    return new Promise((done, refused) => {
+      turns.turn([line], bytes, 1, () => {
+        try {
+          done(work())
+        } catch (error) {
+          refused(error)
+        }
+      })
+    })
   }
 
   /** What may not be read to its end, or was meant for another, is the last of its connection: nothing behind it is looked at. */
@@ -246,6 +262,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       number: randomHex(parts.random),
       isGone: () => socket.destroyed,
       isServers: () => {},
+      inLineOf: (_, work) => work(),
       whenAnswered: [],
       seen: {},
     }
@@ -307,9 +324,16 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     return isStream ? { made } : { made, sending }
   }
 
-  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, address: string, number: string): Request {
+  function requestOf(
+    incoming: IncomingMessage,
+    { path, query }: RequestTarget,
+    address: string,
+    number: string,
+    came: { readonly bytes: number },
+  ): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
     const networks = networksAround(address)
+    const lines = linesOf(parts, incoming.headers.authorization, { address, networks })
     return {
       method: incoming.method ?? 'GET',
       path,
@@ -319,12 +343,13 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address,
       networks,
-      lines: linesOf(parts, incoming.headers.authorization, { address, networks }),
+      lines,
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,
       isGone: () => incoming.socket.destroyed,
       isServers: merchantId => connections.isServers(incoming, merchantId),
+      inLineOf: (merchantId, work) => inLineOf(merchantLine(merchantId), lines, came.bytes, work),
       whenAnswered: [],
       seen: {},
     }

@@ -12,6 +12,9 @@ const turnMilliseconds = 10
 const everybody = 'everybody'
 const mostOf = (network: string): number => atOnce * (network === everybody ? 2 : networkShare(network))
 
+/** What stands for a merchant, or for a division. */
+export const merchantLine = (id: string): string => `of ${id}`
+
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
    * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant. `begin` must not throw. */

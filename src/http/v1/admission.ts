@@ -101,8 +101,17 @@ export function identify(
   return called
 }
 
-/** Judges the form of a POST by its channel. */
-export function admit(
+/** Judges the form of a POST by its channel, which costs what its sender likes: in the turns of his merchant, wherever he came from. */
+export const admit = (
+  admission: Admission,
+  request: Request,
+  identified: IdentifiedForm,
+  channel: Channel | undefined,
+  judge: FormCheck,
+): PaymentRequest | HttpAnswer | Promise<PaymentRequest | HttpAnswer> =>
+  request.inLineOf(identified.caller.merchantId, () => judged(admission, request, identified, channel, judge))
+
+function judged(
   { parts }: Admission,
   request: Request,
   identified: IdentifiedForm,

@@ -18,7 +18,7 @@ import { plainRecord } from '../../payments/read/record.ts'
 import { randomHex } from '../../platform/clock.ts'
 import { turnedOutToBe } from '../../platform/database/fairPool.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
-import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
+import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer, tooManyAtOnce } from '../answer.ts'
 import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithoutEntity } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
@@ -35,7 +35,7 @@ export const postCheckout =
     // A refusal names what would have been its id. It lets its holder pay, and is no number of a request, which stands in logs and traces.
     const id = randomHex(parts.random)
     const named = { ...identified, ndc: wireIdOf(identified.caller.merchantId, id) }
-    const admitted = admit(admission, request, named, ruledChannel(admission, identified), admission.checks.checkout)
+    const admitted = await admit(admission, request, named, ruledChannel(admission, identified), admission.checks.checkout)
     if (!('channel' in admitted)) return admitted
     const made = await createCheckout(parts, admitted, id)
     return 'refused' in made ? refusalAnswer(parts, request, admitted.channel, named.ndc, made) : json(200, created(parts, made))
@@ -66,7 +66,7 @@ export const postCheckoutUpdate =
     const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, identified.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, identified.caller.entityId)
-    const admitted = admit(admission, request, { ...identified, ndc: id }, channel, admission.checks.checkoutUpdate)
+    const admitted = await admit(admission, request, { ...identified, ndc: id }, channel, admission.checks.checkoutUpdate)
     if (!('channel' in admitted)) return admitted
     const refused = await changeCheckoutValues(parts, { ...admitted, checkout })
     if (refused) return refusalAnswer(parts, request, channel, id, refused)
@@ -95,8 +95,7 @@ export const getCheckout =
     const isNamed = form === 'tooManyParameters' || hasCredentials(request, form)
     const admission = isNamed ? ofMerchants : ofShoppers
     const { parts } = admission
-    if (!isNamed && !isWithinNetwork(admission.underWay, request))
-      return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
+    if (!isNamed && !isWithinNetwork(admission.underWay, request)) return tooManyAtOnce(parts, request)
     const opened = isNamed ? undefined : await openCheckout(parts, id)
     const isOpen = channelOfCheckout(parts, opened)?.settings.statusReadsWithoutCredentials
     const meant = isNamed ? await meantBy(ofMerchants, request, id) : { form, otherwise: opened?.channelId }
@@ -145,13 +144,13 @@ export const postCheckoutPayment =
     const { parts } = admission
     const asJson = (request.headers.accept ?? '').includes('application/json')
     if (asJson && isForeign(request, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
-    if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
+    if (!admission.underWay(request, id, pressesAtOnce)) return tooManyAtOnce(parts, request)
     const form = shoppersForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     // What its merchant said is held as well.
-    if (!isHeldForBrowser(parts, request, checkout.values)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
+    if (!isHeldForBrowser(parts, request, checkout.values)) return tooManyAtOnce(parts, request)
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
     const pressed = await pressPay(parts, checkout, form, request)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)

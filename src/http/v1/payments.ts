@@ -27,14 +27,14 @@ const begin =
   }
 
 /** On the channel that is named, or ruled. What a form holds beside its parameters ends here. */
-function admitRuled(
+async function admitRuled(
   admission: Admission,
   request: Request,
   kind: 'payment' | 'threeDSecure',
-): PaymentRequest | HttpAnswer | Promise<HttpAnswer> {
+): Promise<PaymentRequest | HttpAnswer> {
   const identified = identify(admission, request)
   if (!('caller' in identified)) return identified
-  const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
+  const admitted = await admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
   return 'channel' in admitted ? admitted : unlessAnswered(admission, request, identified, admitted)
 }
 
@@ -65,7 +65,7 @@ async function admitFollowUp(admission: Admission, request: Request, id: string)
   const identified = await identify(admission, request)
   if (!('caller' in identified)) return identified
   const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
-  const admitted = admit(admission, request, identified, channel, admission.checks.followUp)
+  const admitted = await admit(admission, request, identified, channel, admission.checks.followUp)
   return 'channel' in admitted ? admitted : unlessAnswered(admission, request, identified, admitted)
 }
 

@@ -23,7 +23,13 @@ export const postRegistration =
     const { parts } = admission
     const identified = identify(admission, request, { action: 'register' })
     if (!('caller' in identified)) return identified
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.registration)
+    const admitted = await admit(
+      admission,
+      request,
+      identified,
+      ruledChannel(admission, identified),
+      admission.checks.registration,
+    )
     if (!('channel' in admitted)) return admitted
     const { caller } = identified
     const row = chooseRegistration(parts, admitted, caller.merchantId, request.number)
@@ -89,7 +95,7 @@ export const postRegistrationPayment =
     const { caller } = identified
     const judge = admission.checks.registrationPayment
     const refuse = (refused: HttpAnswer) => unlessAnswered(admission, request, identified, refused)
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), judge)
+    const admitted = await admit(admission, request, identified, ruledChannel(admission, identified), judge)
     if (!('channel' in admitted)) return refuse(admitted)
     const found = await usableRegistration(parts, caller.entityId, id)
     if (typeof found === 'string') return refuse(await unusable(parts, request, caller, found))
