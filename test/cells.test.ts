@@ -114,6 +114,18 @@ describe('before three cells', { skip: withoutHaproxy }, () => {
     assert.equal((await pay({ ...two, token: spanningToken })).status, 200)
     await eventually(async () => (await known()).length === 2, 'the other one too')
     assert.deepEqual(await known(), all)
+    // What an older gateway took for one of chance, and kept so that it could be found by trying.
+    const passwords = `update access_tokens set route_hash = token_hash, legacy = false where legacy returning id`
+    const { rows } = await pool.query(passwords)
+    assert.equal(rows.length, 1)
+    await pool.query(`select pg_notify('tollgate_directory', '')`)
+    await eventually(async () => {
+      await cells.gateways.two!.pay()
+      return (await known()).length === 2
+    }, 'its hash is gone')
+    assert.deepEqual(await known(), all)
+    const { rows: again } = await pool.query('select id from access_tokens where legacy')
+    assert.deepEqual(again, rows)
   })
 
   it('a token that spans the cells is good in each, and needs an entity', async () => {

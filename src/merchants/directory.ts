@@ -195,8 +195,10 @@ export async function openDirectory(
       const plain = hash('sha256', sent)
       const token = contents.seen.get(plain) ?? find(sent)
       if (!token || !isValid(token)) return undefined
-      if (!token.hasRoute && !contents.seen.has(plain) && routeHash(sent))
-        noteRoute(database.work, token.id, plain).catch(onError)
+      if (!contents.seen.has(plain)) {
+        const route = routeHash(sent)
+        if (token.hasRoute !== (route !== null)) noteRoute(database.work, token, route).catch(onError)
+      }
       contents.seen.set(plain, token)
       return token
     },

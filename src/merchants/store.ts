@@ -178,9 +178,14 @@ export async function rehashToken(db: Connection, older: readonly Buffer[], hash
   )
 }
 
-/** Of a token that was made before proxies asked for it, when it is sent. */
-export async function noteRoute(db: Connection, id: string, routeHash: string): Promise<void> {
-  await db.query(`update access_tokens set route_hash = decode($2, 'hex') where id = $1`, [id, routeHash])
+/** Of a token that was made before proxies asked for it, or before it was known to be a user id and a password, which have none (null), when it is sent. */
+export async function noteRoute(
+  db: Connection,
+  { id, legacy }: Pick<TokenRow, 'id' | 'legacy'>,
+  routeHash: string | null,
+): Promise<void> {
+  const text = `update access_tokens set route_hash = decode($2, 'hex'), legacy = $3 where id = $1`
+  await db.query(text, [id, routeHash, legacy])
 }
 
 /** A token that was valid is revoked now; also one whose time was to end later. The entity for which it acted first, undefined when there is no such token. */

@@ -129,4 +129,8 @@ export const merchantsMutants: readonly Mutant[] = [
     find: 'error instanceof NoTurn && !isBegun', instead: 'error instanceof NoTurn' },
   { name: 'tokens: rows of keys are chance', file: 'src/merchants/access/secretStrength.ts', tests: ['liveMode'],
     find: 'withoutWords(withoutRows(text))', instead: 'withoutWords(text)' },
+  { name: 'a password that was taken for chance keeps its hash', file: 'src/merchants/directory.ts', tests: ['cells'],
+    find: 'if (token.hasRoute !== (route !== null))', instead: 'if (!token.hasRoute && route !== null)' },
+  { name: 'a password that was taken for chance stays one', file: 'src/merchants/store.ts', tests: ['cells'],
+    find: "legacy = $3 where id = $1`", instead: "legacy = legacy and $3 where id = $1`" },
 ]
