@@ -1,6 +1,7 @@
 // How many requests of one caller may be under way at a time, and how much they may hold. What waits for the database or an acquirer waits in the order in which
 // it came: without a limit one caller's thousands would stand before everybody else's next, and what each holds would be all that the process has.
 
+import { addTo } from '../platform/counts.ts'
 import { networkShare } from '../platform/network.ts'
 import type { Request } from './answer.ts'
 import type { HttpParts } from './parts.ts'
@@ -54,12 +55,6 @@ export function holdTogether(most: number, little: number): Holding {
     })
     return true
   }
-}
-
-function addTo(counts: Map<string, number>, key: string, more: number): void {
-  const count = (counts.get(key) ?? 0) + more
-  if (count > 0) counts.set(key, count)
-  else counts.delete(key)
 }
 
 /** What requests hold that wait for another side. `heapBytes`: all that the process may have; a byte that is counted takes up to three. */
