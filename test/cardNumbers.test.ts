@@ -217,7 +217,14 @@ describe('what is a card number', () => {
           for (const kept of [mask(text), scrub(text)])
             assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /1744|1705|5787|6362/, kept)
     // Nor where that sign was escaped itself.
-    for (const text of [`%25${number}`, `LIKE%20%25${number}%25`, `%2525${number}`, `\\\\x${number}`, `&amp;%25${number} 942`])
+    for (const text of [
+      `%25${number}`,
+      `LIKE%20%25${number}%25`,
+      `%2525${number}`,
+      `\\\\x${number}`,
+      `&amp;%25${number} 942`,
+      `%254539 5787 6362 1486`,
+    ])
       for (const kept of [mask(text), scrub(text)]) assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /5787|7636|6362/, kept)
   })
 
@@ -309,9 +316,10 @@ describe('what is a card number', () => {
 
   test('letters and long gaps part digits', () => {
     const groups = ['4539', '5787', '6362', '1486']
-    for (const gap of [' a ', 'x', '-é-', '.'.repeat(9), '/'.repeat(9), ' '.repeat(9)])
+    for (const gap of [' a ', 'x', '-é-', '.'.repeat(33), '/'.repeat(33), ' '.repeat(33)])
       assert.equal(mask(groups.join(gap)), groups.join(gap))
-    for (const gap of ['.'.repeat(8), '/'.repeat(8)]) assert.notEqual(mask(groups.join(gap)), groups.join(gap))
+    for (const gap of ['.'.repeat(32), '/'.repeat(32), '",\n        "', '</td>\r\n    <td class="x">\r\n      '])
+      assert.notEqual(mask(groups.join(gap)), groups.join(gap))
   })
 
   test('a longer run of digits is no card number, nor are a date, an amount and a phone number', () => {
@@ -419,6 +427,22 @@ describe('what is a card number', () => {
     )
   })
 
+  test('where they were looked for before they are not, but in what is said anew', () => {
+    const check = formChecker(requests.payment)
+    const [kept, said] = [
+      ['customParameters[before]', `${number} of before`],
+      ['customParameters[now]', `${number} now`],
+    ] as const
+    const form = { pairs: [kept, said], broken: new Set<string>() } as Form
+    const judged = (before?: readonly (readonly [string, string])[]) => {
+      const { errors } = check(form, false, { inTexts: 'refuse', inIdentifiers: 'refuse' }, before && (new Map(before) as never))
+      return errors.filter(({ message }) => /card number/.test(message)).map(({ name }) => name)
+    }
+    assert.deepEqual(judged(), [kept[0], said[0]])
+    assert.deepEqual(judged([kept]), [said[0]])
+    assert.deepEqual(judged([kept, [said[0], 'something else']]), [said[0]])
+  })
+
   test('the log masks more: whatever has a right check digit', () => {
     for (const form of [...forms, '1234567812345670', `12345 ${number}`]) assert.match(scrub(`why ${form}.`), /\[card number\]/)
     assert.equal(scrub('5a11d0000000000000000000000000c1'), '5a11d0000000000000000000000000c1')
@@ -476,10 +500,31 @@ describe('what is a CVV', () => {
       '&lt;td class=&quot;cvv&quot;&gt;&lt;b class=&quot;x&quot;&gt;942&lt;/b&gt;',
       ...['&nbsp;', '&#160;', '&#xA0;'].map(blank => `${number} &lt;td class=&quot;cvv&quot;&gt;${blank}942&lt;/td&gt;`),
       `${number} 05\\/34 942`,
+      `${number} 05\uff0f34 942`,
+      `"${number}","05","2034","942"`,
+      `| ${number} | 05/34 |     942 |`,
+      `我的CVV：942 ${number}`,
+      'カードのCVV: 942',
+      'CVV: 942입니다',
+      `${number} C&oacute;digo de seguran&ccedil;a: 942`,
+      `${number} C%F3digo+de+seguran%E7a: 942`,
+      `${number} Co\u0301digo de seguranc\u0327a 942`,
+      ...['\u00a0', '\n', '.', '  '].map(joint => `${number} security${joint}code: 942`),
+      `${number} creditcardcvv=942`,
+      `${number} cccvv: 942`,
+      `${number} &lt;td class=&quot;cvv&quot;&gt;&lt;b style=&quot;${'color:red;'.repeat(10)}&quot;&gt;942`,
       `[\\"${number}\\",\\"05/34\\",\\"942\\"]`,
     ])
       for (const hidden of [mask(text), shortenCards(text, standardBrands)]) assert.ok(!hidden.includes('942'), hidden)
-    for (const text of ['subcvv 942', 'SUBCVV 942', `${number} acid 942`, `${number} suBcid 942`]) assert.match(mask(text), /942/)
+    for (const text of [
+      '{"reason":"invalidCvv","code":942}',
+      'POST /v1/checkCvv 942',
+      'subcvv 942',
+      'SUBCVV 942',
+      `${number} acid 942`,
+      `${number} suBcid 942`,
+    ])
+      assert.match(mask(text), /942/)
   })
   test('it is hidden however its name is joined to it and however both are escaped, and so is the number beside it', () => {
     const joined: readonly ((name: string) => string)[] = [

@@ -8,6 +8,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
+import { sealValues } from '../src/checkouts/checkout.ts'
 import type { Form } from '../src/contract/form.ts'
 import type { FormCheck } from '../src/contract/formCheck.ts'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
@@ -40,16 +41,17 @@ import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
 import { holdTogether, networkRequestsMost, requestsHold } from '../src/http/underWay.ts'
 import { type Admission, admit } from '../src/http/v1/admission.ts'
+import { postCheckoutPayment } from '../src/http/v1/checkouts.ts'
 import { withinRate } from '../src/http/v1/requestRate.ts'
 import type { Channel } from '../src/merchants/directory.ts'
-import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
+import { type Clock, systemClock, systemRandom, type Timer } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
-import { fairPool } from '../src/platform/database/fairPool.ts'
+import { askedBy, fairPool } from '../src/platform/database/fairPool.ts'
 import { lookTogether } from '../src/platform/look.ts'
 import { networksAround } from '../src/platform/network.ts'
 import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
-import { eventually, patient, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { eventually, patient, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
 
 type FakeSocket = Socket & { closed: boolean }
@@ -1707,6 +1709,62 @@ it('a form is judged in the line of its merchant, wherever it came from', async 
   line.resolve()
   assert.ok('values' in (await admitted))
   assert.deepEqual(events, ['waits for one', 'judged'])
+})
+
+it('a press on Pay is judged in the line of the merchant whose checkout it is', async () => {
+  const [merchantId, id] = ['a'.repeat(32), 'b'.repeat(32)]
+  const sealed = sealValues({ keys: testKeys, random: systemRandom }, { merchantId, id }, new Map([['amount', '1.00']]) as never)
+  const parts = {
+    keys: testKeys,
+    held: { browsers: () => true },
+    directory: { merchantOfTail: () => merchantId, mustServe: () => {} },
+    database: { work: { query: async () => ({ rows: [{ merchantId, id, channelId: 'channel', sealed }] }) } },
+  }
+  const lines: string[] = []
+  const request: Request = {
+    ...requestFrom('192.0.2.7'),
+    method: 'POST',
+    inLineOf(whose) {
+      lines.push(whose)
+      throw new Error('no further')
+    },
+  }
+  const press = postCheckoutPayment({ parts, underWay: () => true } as unknown as Admission)
+  await assert.rejects(async () => press(request, { id: `${id.toUpperCase()}.1` }), /no further/)
+  assert.deepEqual(lines, [merchantId])
+})
+
+it('who has the database bring much comes behind those who ask for little', async () => {
+  const brought: string[] = []
+  const ends: (() => void)[] = []
+  const fake = {
+    query(whose: string, bytes: number) {
+      brought.push(whose)
+      return new Promise(resolve => ends.push(() => resolve({ rows: [{ sealed: Buffer.alloc(bytes), text: 'x', count: 1 }] })))
+    },
+  }
+  const pool = fairPool(fake as unknown as pg.Pool, { ...systemClock, elapsed: () => 0 }, 60, 1)
+  const ask = (whose: string, bytes: number) =>
+    askedBy(whose, () => (pool.query as unknown as (whose: string, bytes: number) => Promise<unknown>)(whose, bytes))
+  const all: Promise<unknown>[] = []
+  const next = async () => {
+    ends.shift()!()
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  for (const [whose, bytes] of [
+    ['much', 256 * 1024],
+    ['little', 1024],
+  ] as const)
+    for (let times = 0; times < 5; times++) {
+      all.push(ask(whose, bytes))
+      await next()
+    }
+  all.push(ask('first', 0))
+  for (let times = 0; times < 3; times++) all.push(ask('much', 0))
+  all.push(ask('little', 0), ask('other', 0))
+  while (ends.length > 0) await next()
+  await Promise.all(all)
+  assert.deepEqual(brought.slice(10), ['first', 'little', 'other', 'much', 'much', 'much'])
 })
 
 it('a turn ends when what was begun in it took long, however little it weighs, and goes on with those that had nothing', () => {

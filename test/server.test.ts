@@ -2,6 +2,7 @@
 // when the gateway stops. Every answer is JSON with result, buildNumber, timestamp and ndc, whatever came in.
 
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import http from 'node:http'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
@@ -468,6 +469,7 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
 
 it('what is done for one merchant from many networks is done in his turns, and what fails there fails', async () => {
   const [come, done]: [Request[], string[]] = [[], []]
+  const context = new AsyncLocalStorage<string>()
   const all = Promise.withResolvers<void>()
   const seen: number[] = []
   const server = serverOf((_, path) => ({
@@ -475,11 +477,13 @@ it('what is done for one merchant from many networks is done in his turns, and w
     async answer(request) {
       if (come.push(request) === 4) all.resolve()
       await all.promise
-      const made = request.inLineOf(path === '/other' ? 'other' : 'one', () => {
-        done.push(path)
-        if (path === '/3') throw new Error('it fails there')
-        return { status: 200, body: '{}' }
-      })
+      const made = context.run(path, () =>
+        request.inLineOf(path === '/other' ? 'other' : 'one', () => {
+          done.push(context.getStore()!)
+          if (path === '/3') throw new Error('it fails there')
+          return { status: 200, body: '{}' }
+        }),
+      )
       seen.push(done.length)
       return made
     },

@@ -104,7 +104,7 @@ async function requestOf(
   const pairs = [...merged].filter(([name]) => !/^(overridePaymentType|registrations)\[/.test(name))
   const { settings } = channel
   const judge = judges(parts)[storesOnly(values) ? 'registration' : registrationId === undefined ? 'payment' : 'saved']
-  const checked = judge({ pairs, broken: form.broken }, settings.lenient, cardNumberRules(settings))
+  const checked = judge({ pairs, broken: form.broken }, settings.lenient, cardNumberRules(settings), values)
   if (checked.errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: checked.errors }
   const url = checked.values.has('shopperResultUrl') ? resultUrlWrong(checked.values, channel, parts.sandbox) : undefined
   if (url) return url

@@ -5,21 +5,27 @@
  * A name ends with its 2 where no other digit follows: `CVC 2345` is room 2345 of somebody called so. */
 const ownNames = 'cvv(?:[ _-]?2(?!\\p{Nd}))?|cvc[ _-]?2(?!\\p{Nd})'
 const otherNames =
-  'cvc|cvn(?:[ _-]?2(?!\\p{Nd}))?|cav2|csc|cid|(?:security|verification|validation)[ _+-]?(?:code|value|number)|c[oó]d(?:igo)?[ ._-]{0,2}(?:de[ _-]?)?seguran[cç]a'
+  'cvc|cvn(?:[ _-]?2(?!\\p{Nd}))?|cav2|csc|cid|(?:security|verification|validation)[\\s._+-]{0,3}(?:code|value|number)|c[oó\\ufffd]\\u0301?d(?:igo)?[\\s._+-]{0,3}(?:de[\\s._+-]{0,3})?seguran[cç\\ufffd]\\u0327?a'
 const gap = '[^\\p{L}\\p{N}]'
-const code = '\\p{Nd}{3,4}(?![\\p{L}\\p{N}])'
+/** In scripts without blanks between words letters of theirs stand beside what has other ones. */
+const latin = '[\\p{Script=Latin}\\p{N}]'
+const code = `\\p{Nd}{3,4}(?!${latin})`
 const between = `(?:(?:is|code|number|no|value|cv[vcn]2?|cid|csc)${gap}{1,8}){0,2}`
-const atItsBeginning = `(?<![\\p{L}\\p{N}])(?:card${gap}?)?`
-/** `creditCardCvv`. */
+const atItsBeginning = `(?<!${latin})(?:(?:(?:credit|debit)?card|cc)${gap}?)?`
+/** `creditCardCvv` is one where something is said to be it: `invalidCvv`, `checkCvv` are none. */
 const behindWords = '(?-i:(?<=\\p{Ll})(?=\\p{Lu}))'
+const isSaidToBe = '[^\\p{L}\\p{N}:=>]{0,3}[:=>]'
 const named = (names: string) =>
-  new RegExp(`((?:${atItsBeginning}|${behindWords})(?:${names})${gap}{0,8}${between})${code}`, 'giu')
+  new RegExp(
+    `((?:${atItsBeginning}(?:${names})${gap}{0,8}${between}|${behindWords}(?:${names})${isSaidToBe}${gap}{0,5}))${code}`,
+    'giu',
+  )
 const ownNamed = named(ownNames)
 const namedBeside = named(`${ownNames}|${otherNames}`)
-const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,6})${code}`
+const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,8})${code}`
 /** As a mark of XML or HTML names what stands behind it. */
 const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
-const separators = '[ /|.,;:\\\\-]'
+const separators = `[\\s/\\uff0f|.,;:"'\\\\\\p{Pd}]`
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
 const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
 const rightBehindExpiry = new RegExp(`((?<=\\p{Nd}{4}${gap}{1,4})(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}`, 'gu')

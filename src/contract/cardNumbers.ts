@@ -19,8 +19,8 @@ const [shortest, longest] = [12, 19]
 const unseen = '\\p{Default_Ignorable_Code_Point}\\u2800\\u{13441}\\u{13442}\\u{1d159}'
 const ordinary = `[\\s\\p{Pd}\\p{Cf}${unseen}.]{0,3}`
 const ordinaryRun = new RegExp(`\\p{Nd}(?:${ordinary}\\p{Nd}){${shortest - 1},}`, 'v')
-/** Others may be as many. */
-const gapMost = 8
+/** Others may be as many: lists and tables of groups are indented, and their marks are blanks. */
+const gapMost = 32
 const between = new RegExp(`[[^\\p{L}\\p{Nd}]${unseen}]`, 'v')
 const ordinaryGap = new RegExp(`^${ordinary}$`, 'v')
 const digit = /\p{Nd}/u
@@ -119,12 +119,13 @@ const crossed = (text: string): string => text.replace(digits, 'x')
 
 /** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
 export function withoutNumber(text: string, number: string): string {
-  const change: Change = one => hideNumber(one, number)
+  const change: Change = one => hideNumbers(one, [number])
   const asWritten = change(text)
   return changeReading(asWritten, change) ?? asWritten
 }
 
-function hideNumber(text: string, number: string): string {
+/** Several are looked for at once: what one hides is no part of another any more. */
+function hideNumbers(text: string, numbers: readonly string[]): string {
   let all = ''
   const at: number[] = []
   for (let position = 0; position < text.length; position++) {
@@ -136,15 +137,16 @@ function hideNumber(text: string, number: string): string {
     }
     if (point > 0xffff) position++
   }
+  const hidden = new Uint8Array(all.length)
+  for (const number of numbers)
+    for (let first = all.indexOf(number); first >= 0; first = all.indexOf(number, first + 1))
+      hidden.fill(1, first, first + number.length - 4)
   let shown = ''
   let copied = 0
-  let hidden = 0 // digits up to here are judged
-  for (let first = all.indexOf(number); first >= 0; first = all.indexOf(number, first + 1))
-    for (let place = Math.max(first, hidden); place < first + number.length - 4; place++) {
-      shown += `${text.slice(copied, at[place])}x`
-      copied = at[place]! + (text.codePointAt(at[place]!)! > 0xffff ? 2 : 1)
-      hidden = place + 1
-    }
+  for (let place = hidden.indexOf(1); place >= 0; place = hidden.indexOf(1, place + 1)) {
+    shown += `${text.slice(copied, at[place])}x`
+    copied = at[place]! + (text.codePointAt(at[place]!)! > 0xffff ? 2 : 1)
+  }
   return shown + text.slice(copied)
 }
 
@@ -223,9 +225,8 @@ export function replaceNumbers(
   // What was escaped stays as it came when there is nothing in it.
   if (replaced === undefined && !isOpenLater) return asWritten
   // A sign before one may have taken its first digits for the end of an escape (`%4539…`, `\\u4539…`).
-  return [...written]
-    .slice(0, writtenMost)
-    .reduce((text, one) => hideNumber(text, one.slice(escapeDigits)), replaced ?? readings.plain)
+  const behindEscapes = [...written].slice(0, writtenMost).map(one => one.slice(escapeDigits))
+  return hideNumbers(replaced ?? readings.plain, behindEscapes)
 }
 
 /** So many that stand open are looked for where others were escaped, each once along the text. */

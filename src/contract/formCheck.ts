@@ -12,7 +12,7 @@ import {
 import type { Form } from './form.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
-import type { Values } from './parameters/table.ts'
+import type { ParameterName, Values } from './parameters/table.ts'
 import { type Group, lookup, type NamedParameter } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
 
@@ -33,20 +33,20 @@ export type FormResult = {
   readonly unknown: readonly string[]
 }
 
-/** A judge for one kind of request. With rules for card numbers they are looked for in every value that was accepted. */
-export type FormCheck = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => FormResult
+/** A judge for one kind of request. With rules for card numbers they are looked for in every value that was accepted, but for those in which they were before. */
+export type FormCheck = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules, before?: Values) => FormResult
 
 /** Formats, conditions, required and refused parameters, all wrong ones named at once. */
 export function formChecker(kind: RequestKind, brands: CardBrands = standardBrands): FormCheck {
   const find = lookup(kind.groups as readonly Group[])
-  return (form, lenient, cardNumbers) => {
+  return (form, lenient, cardNumbers, before) => {
     const values = new Map<string, string>()
     const known = new Map<string, NamedParameter>()
     const errors: ParameterError[] = []
     const dropped: string[] = []
     const numbered: string[] = []
     const unknown: string[] = []
-    const judge = { values, known, errors, dropped, numbered, lenient, cardNumbers, brands, broken: form.broken }
+    const judge = { values, known, errors, dropped, numbered, lenient, cardNumbers, before, brands, broken: form.broken }
     for (const [name, value] of form.pairs) {
       const row = find(name)
       if (row) take(judge, row, value)
@@ -87,6 +87,7 @@ type Judge = {
   readonly numbered: string[]
   readonly lenient: boolean
   readonly cardNumbers: CardNumberRules | undefined
+  readonly before: Values | undefined
   readonly brands: CardBrands
   readonly broken: ReadonlySet<string>
 }
@@ -119,13 +120,14 @@ function take(judge: Judge, row: NamedParameter, sent: string): void {
 
 /** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that none is kept. */
 function withoutCardNumber(
-  { cardNumbers, brands, errors, numbered, lenient }: Judge,
+  { cardNumbers, before, brands, errors, numbered, lenient }: Judge,
   row: NamedParameter,
   value: string,
 ): { readonly row: NamedParameter; readonly value: string } | undefined {
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
+  if (before?.get(name as ParameterName) === value) return asSent
   const key = parameter.key && String(path.at(-1))
   const own = key === parameter.ownNumbers?.at ? parameter.ownNumbers?.kinds : undefined
   const masked = { name: maskCardNumbers(name, brands), value: maskKeyed(key, value, brands, own) }

@@ -23,13 +23,13 @@ export const unescaped = (text: string): string => read(text, blankFor)
  */
 export type Readings = { readonly plain: string; readonly marked: string; readonly between: readonly string[] }
 
-const signBeforeDigits = /[%\\][ux]?\p{Nd}{10}/u
+const signBeforeDigits = /[%\\][ux]?\p{Nd}/u
 
 /** As many as a CVV has. */
 const holdsDigits = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){3}/u
 
 /** What stands behind a mark is looked at so far. */
-const behindMost = 120
+const behindMost = 240
 
 /** In the place of a mark. One that names a CVV is read as its name. */
 function blankFor(mark: string, behind: string): string {
@@ -113,8 +113,13 @@ function numeralText(one: string): string {
   return row ? String(row[1] + point - row[0]) : one.normalize('NFKC')
 }
 
+/** A letter with something on it, without that. */
+const lettersReference = /^&([a-z])(?:acute|caron|cedil|circ|grave|ring|slash|tilde|uml);$/i
+
 const referenceText = (written: string, hex: string | undefined, number: string | undefined): string => {
   if (written === '&amp;') return '&'
+  const letter = lettersReference.exec(written)?.[1]
+  if (letter !== undefined) return letter
   const point = Number.parseInt(number ?? '20', hex === '' ? 10 : 16)
   return point <= 0x10ffff ? textOnly(String.fromCodePoint(point)) : ' ' // nor is what is no number one
 }

@@ -1,5 +1,6 @@
 // The edge: node:http or node:https in front of the route table. Reads the request within limits, writes every answer in one piece.
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
@@ -155,10 +156,11 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   /** Whoever goes meanwhile has his work done all the same: it holds no more than what is under way. */
   function inLineOf<Value>(line: string, lines: readonly string[], bytes: number, work: () => Value): Value | Promise<Value> {
     if (lines[0] === line) return work()
+    const inContext = AsyncLocalStorage.snapshot() // another begins the turn
     return new Promise((done, refused) => {
       turns.turn([line], bytes, 1, () => {
         try {
-          done(work())
+          done(inContext(work))
         } catch (error) {
           refused(error)
         }

@@ -723,4 +723,8 @@ export const platformMutants: readonly Mutant[] = [
     find: 'if (scrub(`${traceId}-${parentId}`) !==', instead: 'if (scrub(traceId) !== traceId && `${traceId}-${parentId}` !==' },
   { name: 'watching: a caller decides that we trace it', file: 'src/platform/traces.ts', tests: ['traces'],
     find: '|| !isChosen(hex(7), share)', instead: '|| !isChosen(traceId.slice(18), share)' },
+  { name: 'fairPool: a statement that brings much costs as little as any', file: 'src/platform/database/fairPool.ts', tests: ['crowds'],
+    find: '1 + bytesOf(value) / bytesForOne', instead: '1' },
+  { name: 'fairPool: what a statement brings is not known when it counts', file: 'src/platform/database/turns.ts', tests: ['crowds'],
+    find: 'cost(clock.elapsed() - began, value)', instead: 'cost(clock.elapsed() - began, undefined)' },
 ]

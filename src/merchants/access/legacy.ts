@@ -19,7 +19,7 @@ export function legacyParts(sent: string): { readonly userId: string; readonly p
 function writtenIn(sent: string): string {
   const decoded = Buffer.from(sent, 'base64')
   const begins = /^(fffe|feff)/.test(decoded.toString('hex', 0, 2)) ? 2 : 0 // how UTF-16 may begin
-  const written = Buffer.from(decoded.subarray(begins).filter(byte => byte !== 0))
+  const written = withoutEnd(Buffer.from(decoded.subarray(begins).filter(byte => byte !== 0)))
   if (isUtf8(written)) return written.toString()
   const others = written.filter(byte => byte > 0x7f).length
   // Few of the letters of a text are no ASCII, half of what was drawn is none.
@@ -27,10 +27,17 @@ function writtenIn(sent: string): string {
   return isText || hasUserId(written) ? written.toString('latin1') : ''
 }
 
+/** What shells write ends in a newline. */
+function withoutEnd(written: Buffer): Buffer {
+  let end = written.length
+  while (end > 0 && /\s/.test(String.fromCharCode(written[end - 1]!))) end--
+  return written.subarray(0, end)
+}
+
 /** So many visible signs before the first bar: of a million tokens that were drawn two begin so. */
 const userIdLeast = 8
 
 function hasUserId(written: Buffer): boolean {
   const bar = written.indexOf('|')
-  return bar >= userIdLeast && written.subarray(0, bar).every(byte => byte > 0x20 && byte < 0x7f)
+  return bar >= userIdLeast && written.subarray(0, bar).every(byte => byte > 0x1f && byte < 0x7f)
 }

@@ -19,9 +19,18 @@ export function turnedOutToBe(whom: string): void {
 
 /**
  * A shopper's payment takes some forty statements, with all its pages, a few at a time; and some shoppers share an address. How long a statement takes says more of
- * everybody than of him.
+ * everybody than of him; how much it brings, what it costs here.
  */
-const byStatement: UseCount = { cost: () => 1, floor: 256, abreast: 8 }
+const byStatement: UseCount = { cost: (_, value) => 1 + bytesOf(value) / bytesForOne, floor: 256, abreast: 8 }
+const bytesForOne = 4096
+
+/** Of texts and bytes in the rows of an answer. */
+function bytesOf(value: unknown): number {
+  let bytes = 0
+  for (const row of (value as Partial<pg.QueryResult> | undefined)?.rows ?? [])
+    for (const one of Object.values(row)) if (typeof one === 'string' || one instanceof Uint8Array) bytes += one.length
+  return bytes
+}
 
 /** Who waits for a turn, by the pool that it is for. */
 const waiting = new WeakMap<pg.Pool, number>()

@@ -40,10 +40,10 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
 }
 
 /**
- * How what each has used is counted. `cost`: of one piece of work that took so long; `floor`: who has used no more than this is as good as who has used nothing;
+ * How what each has used is counted. `cost`: of one piece of work that took so long and came to this, undefined where it failed; `floor`: who has used no more than this is as good as who has used nothing;
  * `abreast`: so many of each stand in the common line, the others of his behind them.
  */
-export type UseCount = { cost(milliseconds: number): number; readonly floor: number; readonly abreast: number }
+export type UseCount = { cost(milliseconds: number, value: unknown): number; readonly floor: number; readonly abreast: number }
 
 const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0, abreast: 1 }
 
@@ -128,10 +128,12 @@ export function leastFirst(
     if (running < most) running++
     else await turn(key)
     const began = clock.elapsed()
+    let value: Awaited<ReturnType<typeof work>> | undefined
     try {
-      return await work()
+      value = await work()
+      return value
     } finally {
-      used.set(key, (used.get(key) ?? 0) + cost(clock.elapsed() - began))
+      used.set(key, (used.get(key) ?? 0) + cost(clock.elapsed() - began, value))
       running--
       next()
     }
