@@ -216,6 +216,9 @@ describe('what is a card number', () => {
         for (const text of [`${one} ${other}`, `${other} LIKE '${one}%'`, `LIKE '${one}%' OR pan = '4000174417058224' ${other}`])
           for (const kept of [mask(text), scrub(text)])
             assert.doesNotMatch(kept.replace(/[^\dx]/g, ''), /1744|1705|5787|6362/, kept)
+    // Within a mark too.
+    const within = mask(`<a b="${number}" c="%3374245455%3400126">`)
+    assert.doesNotMatch(seenDigits(within), /57876362|4245455/, within)
     // Nor where that sign was escaped itself.
     for (const text of [
       `%25${number}`,
@@ -520,6 +523,7 @@ describe('what is a CVV', () => {
       '{"reason":"invalidCvv","code":942}',
       'POST /v1/checkCvv 942',
       'subcvv 942',
+      'subcvv=942',
       'SUBCVV 942',
       `${number} acid 942`,
       `${number} suBcid 942`,

@@ -95,8 +95,7 @@ function changeReading(text: string, change: Change, { plain, marked } = reading
   const changed = plain === text ? text : change(plain)
   if (changed !== plain) return changed
   const within = marked === text ? text : change(marked)
-  // Once more as it was meant, and not again: each depth of escaping would cost a look at the whole.
-  return within === marked ? undefined : changeAsMeant(within, change)
+  return within === marked ? undefined : within
 }
 
 export function withoutCodes(
