@@ -143,6 +143,12 @@ describe('failed attempts to authenticate', () => {
     ])
       for (const encoding of ['base64', 'base64url'] as const)
         assert.equal(legacyParts(written.toString(encoding))?.userId, userId, written.toString('latin1'))
+    // Short ones in Latin-1 with the newline of a shell, and letters whose last byte is a blank elsewhere.
+    assert.deepEqual(legacyParts(Buffer.from('shop|Grün1234\n', 'latin1').toString('base64')), {
+      userId: 'shop',
+      password: 'Grün1234',
+    })
+    assert.deepEqual(legacyParts(legacyToken('ab', 'àà')), { userId: 'ab', password: 'àà' })
   })
 
   it('what was drawn is no user id and password, in whatever it is written', () => {

@@ -133,4 +133,8 @@ export const merchantsMutants: readonly Mutant[] = [
     find: 'if (token.hasRoute !== (route !== null))', instead: 'if (!token.hasRoute && route !== null)' },
   { name: 'a password that was taken for chance stays one', file: 'src/merchants/store.ts', tests: ['cells'],
     find: "legacy = $3 where id = $1`", instead: "legacy = legacy and $3 where id = $1`" },
+  { name: 'a token of user id and password in Latin-1 with a newline is one of chance', file: 'src/merchants/access/legacy.ts', tests: ['limits'],
+    find: '/[\\t\\n\\r ]/.test', instead: '/[\\t ]/.test' },
+  { name: 'the last byte of a letter is taken for a blank', file: 'src/merchants/access/legacy.ts', tests: ['limits'],
+    find: '/[\\t\\n\\r ]/.test', instead: '/\\s/.test' },
 ]

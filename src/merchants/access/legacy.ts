@@ -27,10 +27,10 @@ function writtenIn(sent: string): string {
   return isText || hasUserId(written) ? written.toString('latin1') : ''
 }
 
-/** What shells write ends in a newline. */
+/** What shells write ends in a newline. Blanks of other sets of characters may be bytes of a letter. */
 function withoutEnd(written: Buffer): Buffer {
   let end = written.length
-  while (end > 0 && /\s/.test(String.fromCharCode(written[end - 1]!))) end--
+  while (end > 0 && /[\t\n\r ]/.test(String.fromCharCode(written[end - 1]!))) end--
   return written.subarray(0, end)
 }
 
