@@ -219,7 +219,8 @@ export function replaceNumbers(
       return instead(found)
     })
   const asWritten = numbersIn(text)
-  const isOpenLater = readings.between.filter(one => numbersIn(one) !== one).length > 0
+  let isOpenLater = false
+  for (const one of readings.between) if (numbersIn(one) !== one) isOpenLater = true
   const replaced = changeReading(text, one => replaceIn(one, lengthsOf, instead, written), readings)
   // What was escaped stays as it came when there is nothing in it.
   if (replaced === undefined && !isOpenLater) return asWritten

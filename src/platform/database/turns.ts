@@ -40,8 +40,8 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
 }
 
 /**
- * How what each has used is counted. `cost`: of one piece of work that took so long and came to this, undefined where it failed; `floor`: who has used no more than this is as good as who has used nothing;
- * `abreast`: so many of each stand in the common line, the others of his behind them.
+ * How what each has used is counted. `cost`: of one piece of work that took so long and came to this, undefined where it failed; `floor`: who has used no more than this
+ * is as good as who has used nothing; `abreast`: so many of each stand in the common line, the others of his behind them.
  */
 export type UseCount = { cost(milliseconds: number, value: unknown): number; readonly floor: number; readonly abreast: number }
 
