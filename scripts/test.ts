@@ -54,6 +54,7 @@ async function run(choices: readonly Choice[]): Promise<number> {
       '--min-semi-space-size=16',
       '--test-concurrency=6',
       '--test-timeout=900000',
+      `--import=${new URL('test/limit.ts', import.meta.url)}`,
       ...patterns,
       ...options,
       ...files,

@@ -36,8 +36,8 @@ const proxies: { kill(signal: 'SIGTERM'): unknown }[] = []
 let given: Cells
 
 type Proxy = Awaited<ReturnType<typeof proxyWith>>
-async function proxyWith(options: Partial<ProxyOptions> = {}) {
-  const started = await startProxy(given, mkdtempSync(join(folder, 'proxy-')), options)
+async function proxyWith(options: Partial<ProxyOptions> = {}, change?: (text: string) => string) {
+  const started = await startProxy(given, mkdtempSync(join(folder, 'proxy-')), options, undefined, change)
   proxies.push(started.proxy)
   return started
 }
@@ -359,6 +359,14 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   ]
   /** The last eighth is free. */
   const takersOfMost = takers.slice(0, 69)
+  /** Waits long for the head of a request: however slow a machine is, those who came first are there when the last one has come. */
+  const waitForHeads = (text: string) => {
+    const changed = text
+      .replace('timeout http-request 5s', 'timeout http-request 80s')
+      .replace('timeout client 10s', 'timeout client 80s')
+    assert.equal(changed.length, text.length + 1)
+    return changed
+  }
   const isAnswered = (proxy: Proxy, from: string, within = 3000) =>
     Promise.race([
       ask(proxy, '/v1/resultcodes', { from }).then(
@@ -400,10 +408,11 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
   })
 
   it('keeps no place for whoever asks now and then while half of all are taken, and each connection else', async () => {
-    const [half, crowded] = await Promise.all([1, 2].map(() => proxyWith({ connections: 320, perNetwork: 200 })))
+    const limits = { connections: 320, perNetwork: 200 }
+    const [half, crowded] = await Promise.all([proxyWith(limits), proxyWith(limits, waitForHeads)])
     const crowd: Awaited<ReturnType<typeof connect>>[] = []
     const left = () => crowd.filter(({ destroyed }) => !destroyed).length
-    for (let at = 0; at < 150; at++) crowd.push(await connect(half!, renewal, '127.0.0.2'))
+    for (let at = 0; at < 150; at++) crowd.push(await connect(half, renewal, '127.0.0.2'))
     for (let turn = 2; turn < 4; turn++) {
       await eventually(
         async () => crowd.every(({ told }) => told.split('HTTP/1.1 400').length === turn),
@@ -417,26 +426,26 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     // Heads that are not whole: all are taken before anybody asks.
     const come = async (net: number, count: number) => {
       for (let at = 0; at < count; at++) {
-        const socket = await connect(crowded!, renewal.slice(0, -2), `127.0.0.${net}`).catch(() => undefined)
+        const socket = await connect(crowded, renewal.slice(0, -2), `127.0.0.${net}`).catch(() => undefined)
         if (socket) crowd.push(socket)
       }
     }
     for (const [net, count] of takers) await come(net, count)
     // The proxy takes them two at a time, not always as they came: it may have refused one of a larger network for a later one.
-    for (let net = 111; net < 160 && (await isAnswered(crowded!, '127.0.0.249', 1000)); net++) await come(net, 1)
+    for (let net = 111; net < 160 && (await isAnswered(crowded, '127.0.0.249', 1000)); net++) await come(net, 1)
     for (const socket of crowd) socket.write('\r\n')
     const answers = () => crowd.filter(({ told }) => told.includes('HTTP/1.1 400')).length
     await eventually(async () => answers() >= 300, 'each is answered')
     await eventually(async () => {
       for (const socket of crowd) if (socket.writable) socket.write(renewal)
-      return isAnswered(crowded!, '127.0.0.250')
+      return isAnswered(crowded, '127.0.0.250')
     }, 'there is room')
     assert.ok(left() <= 165, `${left()} of 320`)
     closeAll(crowd)
   })
 
   it('keeps the last eighth for networks that have few, and for merchants’ servers, of whom none takes it all', async () => {
-    const crowded = await proxyWith({ connections: 320, perNetwork: 200 })
+    const crowded = await proxyWith({ connections: 320, perNetwork: 200 }, waitForHeads)
     const path = `/v1/payments?entityId=${entity}`
     const headers = { Authorization: 'Bearer x' }
     const told = await ask(crowded, `${path}&token`, { headers, from: '127.0.0.200' })

@@ -12,7 +12,7 @@ import { systemClock } from '../src/platform/clock.ts'
 import { connect, makePool, poolNames } from '../src/platform/database/connect.ts'
 import { isUnavailable } from '../src/platform/database/errors.ts'
 import { migrate } from '../src/platform/database/migrate.ts'
-import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { databaseUrl, dropDatabase, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually, testKeys } from './support/gateway.ts'
 import { type PostgresServer, postgresServers } from './support/postgres.ts'
 import { commandLine, startProcess } from './support/process.ts'
@@ -241,7 +241,7 @@ describe('a database that cannot be used is told in a sentence', () => {
         (error: Error) => error.message,
       )
     } finally {
-      await withPool(beside.connection, pool => pool.query(`drop database if exists ${name} with (force)`))
+      await withPool(beside.connection, pool => dropDatabase(pool, name))
       await beside.drop()
     }
   }

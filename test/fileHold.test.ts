@@ -24,7 +24,7 @@ import { takeCaptures } from '../src/sandbox/acquirerHost/captures.ts'
 import { readOrders } from '../src/sandbox/slipBank/orders.ts'
 import { reasonsToStay } from '../src/start/moves/check.ts'
 import { keepKeys } from '../src/vault/keys.ts'
-import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { databaseUrl, keepCopy, makeDatabase, putBack, type TestDatabase, withPool } from './support/database.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile, type TestHost, testHost } from './support/host.ts'
 import { manyCommands } from './support/process.ts'
@@ -86,20 +86,11 @@ async function end(): Promise<void> {
   await database.close()
   await gateway.stop()
 }
-async function whileStopped(...statements: string[]): Promise<void> {
+async function whileStopped(work: typeof keepCopy): Promise<void> {
   await end()
-  await withPool({ ...named.connection, database: 'postgres' }, async pool => {
-    for (const statement of statements) await pool.query(statement)
-  })
+  await work(named.connection)
   await begin()
 }
-const copyOf = () => `${named.connection.database}_kept`
-const keepCopy = () => whileStopped(`create database ${copyOf()} template ${named.connection.database}`)
-const putBack = () =>
-  whileStopped(
-    `drop database ${named.connection.database} with (force)`,
-    `alter database ${copyOf()} rename to ${named.connection.database}`,
-  )
 
 const parts = () => ({
   database,
@@ -167,14 +158,14 @@ describe('capture files of a database that was put back', () => {
     await writeCaptures()
     assert.deepEqual(await acknowledge(takeCaptures(host.ledger, read('captures-north-000001.csv'), '423930')), ['recorded'])
     const [taken, rejected, silent] = [await capture('6.00'), await capture('7.00'), await capture('8.00')]
-    await keepCopy()
+    await whileStopped(keepCopy)
     await capture('9.00')
     await writeCaptures()
     assert.deepEqual(amountsIn('captures-north-000002.csv'), [600, 700, 800, 900])
     const rows = takeCaptures(host.ledger, read('captures-north-000002.csv'), '423930').split('\r\n')
     const [head, first, second, third, fourth] = rows as [string, string, string, string, string]
     const said = [head, first, second.replace('ACCEPTED', 'REJECTED'), fourth, 'TOTAL,3', ''].join('\r\n')
-    await putBack()
+    await whileStopped(putBack)
     assert.deepEqual(await openCases('capturesHeld'), ['north'], 'a start tells of it')
     const fresh = await capture('10.00')
     await writeCaptures()
@@ -287,7 +278,7 @@ describe('order files of a database that was put back', () => {
     await issue()
     await writeOrders()
     const known = lastOf(filesIn(remitted))
-    await keepCopy()
+    await whileStopped(keepCopy)
     const waiting = await issue()
     await writeOrders()
     // The gateway may be writing them itself.
@@ -295,7 +286,7 @@ describe('order files of a database that was put back', () => {
       const files = filesIn(remitted)
       return lastOf(files) > known && files
     }, 'the order is written')
-    await putBack()
+    await whileStopped(putBack)
     assert.deepEqual(await openCases('ordersHeld'), ['itau-demo'], 'a start tells of it')
     const [fresh, more] = [await issue(), await issue()]
     assert.equal(fresh, waiting, 'the same number comes again: see slips skip')

@@ -17,7 +17,7 @@ import { watchPutBack } from '../src/start/moves/putBack.ts'
 import { settleRestored } from '../src/start/moves/restored.ts'
 import { readMove } from '../src/start/moves/store.ts'
 import { keepKeys, makeKeys } from '../src/vault/keys.ts'
-import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { databaseUrl, keepCopy, makeDatabase, putBack, type TestDatabase, withPool } from './support/database.ts'
 import { eventually, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { ask, type CellMerchant, cellMerchants, payIn, seedOf, sideOf, type TestCell } from './support/movingCells.ts'
 import { type CommandRun, commandLine, manyCommands } from './support/process.ts'
@@ -62,29 +62,15 @@ class PutBackCell implements TestCell {
     this.accounts = accounts
     await this.start()
   }
-  private admin(...statements: string[]): Promise<void> {
-    return withPool({ ...this.database.connection, database: 'postgres' }, async pool => {
-      for (const statement of statements) await pool.query(statement)
-    })
-  }
-  get databaseName(): string {
-    return this.database.connection.database!
-  }
   async keepCopy(): Promise<void> {
     await this.stop()
-    await this.admin(
-      `drop database if exists ${this.databaseName}_kept`,
-      `create database ${this.databaseName}_kept template ${this.databaseName}`,
-    )
+    await keepCopy(this.database.connection)
     await this.start()
   }
   /** The gateway does not run meanwhile. */
   async putBack(): Promise<void> {
     await this.stop()
-    await this.admin(
-      `drop database ${this.databaseName} with (force)`,
-      `alter database ${this.databaseName}_kept rename to ${this.databaseName}`,
-    )
+    await putBack(this.database.connection)
     await this.start()
   }
 }
@@ -309,7 +295,7 @@ test("a reference of an acquirer is looked for in all cells, or is nobody's", as
 })
 
 test('a cell whose database takes no writes is asked nothing', async () => {
-  const { databaseName } = one
+  const databaseName = one.database.connection.database
   const set = (value: string) =>
     withPool({ ...one.database.connection, database: 'postgres' }, pool =>
       pool.query(`alter database ${databaseName} ${value}`).then(() => {}),
@@ -371,10 +357,7 @@ test('where it was not noticed and both have served, what was done twice is name
   await move(merchant)
   await one.stop()
   // As a disk that is put back under a database: it stands where it stood.
-  await withPool({ ...one.database.connection, database: 'postgres' }, async pool => {
-    await pool.query(`drop database ${one.databaseName} with (force)`)
-    await pool.query(`alter database ${one.databaseName}_kept rename to ${one.databaseName}`)
-  })
+  await putBack(one.database.connection)
   await withPool(one.database.connection, pool => pool.query('update installation set stands_on = null'))
   await one.start()
   writeCells()

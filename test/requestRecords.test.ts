@@ -47,7 +47,7 @@ describe('a request', () => {
     assert.deepEqual(row.content.parameterErrors, body.result.parameterErrors)
     assert.equal(row.content.parameterErrors?.[0]?.name, 'currency')
     assert.ok(row.content.unknown?.includes('amuont: did you mean amount?'))
-    assert.doesNotMatch(JSON.stringify(row), /4200000000000000|5\.00/) // the values of what is not known
+    assert.doesNotMatch(JSON.stringify(row), /4200000000000000|5\.00(?!\dZ)/) // the values of what is not known
   })
 
   it('with a card number in the wrong place, in a name, a value or the path, hides it', async () => {

@@ -28,7 +28,7 @@ import { allKept } from '../src/start/kept.ts'
 import { reasonsToStay } from '../src/start/moves/check.ts'
 import { watchPutBack } from '../src/start/moves/putBack.ts'
 import { keepKeys } from '../src/vault/keys.ts'
-import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { databaseUrl, keepCopy, makeDatabase, putBack, type TestDatabase, withPool } from './support/database.ts'
 import {
   type Body,
   eventually,
@@ -858,27 +858,21 @@ describe('a database that was put back', () => {
   })
   const release = (behind: string) => commands.run('transfers', 'release', 'itau-demo', '--behind', behind)
   const held = () => readFileHold(gateway.pool)
-  const copyOf = () => `${named.connection.database}_kept`
-  async function whileStopped(...statements: string[]): Promise<void> {
+  async function whileStopped(work: typeof keepCopy): Promise<void> {
     await end()
-    await withPool({ ...named.connection, database: 'postgres' }, async pool => {
-      for (const statement of statements) await pool.query(statement)
-    })
+    await work(named.connection)
     await begin({ ...named, drop: async () => {} })
   }
 
   it('writes no files until somebody has said what the bank has, and no word of the bank about an old file ends another refund', async () => {
     const [first] = [await ordered('50.00'), await write()]
     const [waiting, taken, open] = [await ordered('60.00'), await ordered('61.00'), await ordered('62.00')]
-    await whileStopped(`create database ${copyOf()} template ${named.connection.database}`)
+    await whileStopped(keepCopy)
     await ordered('50.00')
     const sent = await newest()
     assert.equal(sent.length, 4)
     for (const name of written()) rmSync(join(files, name))
-    await whileStopped(
-      `drop database ${named.connection.database} with (force)`,
-      `alter database ${copyOf()} rename to ${named.connection.database}`,
-    )
+    await whileStopped(putBack)
     assert.equal(await openCases('transfersHeld', 'itau-demo'), 1, 'a start tells of it')
     const fresh = await ordered('50.00')
     await write()

@@ -86,11 +86,17 @@ export async function startCells(
   }
 }
 
-/** As systemd runs it. Ends when it listens. */
-export async function startProxy(given: Cells, folder: string, options: Partial<ProxyOptions> = {}, wanted?: number) {
+/** As systemd runs it. Ends when it listens. `change` is for what no operator sets. */
+export async function startProxy(
+  given: Cells,
+  folder: string,
+  options: Partial<ProxyOptions> = {},
+  wanted?: number,
+  change = (text: string): string => text,
+) {
   const port = wanted ?? (await freePort())
   const configuration = join(folder, 'haproxy.cfg')
-  writeFileSync(configuration, proxyConfiguration(given, { bind: `127.0.0.1:${port}`, ...options }))
+  writeFileSync(configuration, change(proxyConfiguration(given, { bind: `127.0.0.1:${port}`, ...options })))
   const words = ['-W', '-f', configuration, '-p', join(folder, 'haproxy.pid')]
   const proxy = spawn('haproxy', words, { stdio: ['ignore', 'pipe', 'pipe'] })
   let told = ''

@@ -76,8 +76,29 @@ export async function dropDatabases(connection: pg.PoolConfig): Promise<void> {
   })
 }
 
+/** A copy beside it, as a backup is kept: nobody may work in it. */
+export function keepCopy(connection: pg.PoolConfig): Promise<void> {
+  return beside(connection, async (pool, name) => {
+    await dropDatabase(pool, `${name}_kept`)
+    await pool.query(`create database ${name}_kept template ${name}`)
+  })
+}
+
+/** The copy in its place: nobody may work in either. */
+export function putBack(connection: pg.PoolConfig): Promise<void> {
+  return beside(connection, async (pool, name) => {
+    await dropDatabase(pool, name)
+    await pool.query(`alter database ${name}_kept rename to ${name}`)
+  })
+}
+
+function beside(connection: pg.PoolConfig, work: (pool: pg.Pool, name: string) => Promise<void>): Promise<void> {
+  const name = connection.database ?? new URL(connection.connectionString!).pathname.slice(1)
+  return withPool(inDatabase(connection, 'postgres'), pool => work(pool, name))
+}
+
 /** A worker of autovacuum may be at it, which this role cannot end: it is soon done by itself. */
-async function dropDatabase(pool: pg.Pool, name: string): Promise<void> {
+export async function dropDatabase(pool: pg.Pool, name: string): Promise<void> {
   for (let tries = 0; ; tries++) {
     const failed = await pool.query(`drop database if exists ${name} with (force)`).then(
       () => undefined,
