@@ -614,6 +614,17 @@ describe('others', () => {
       'another brand beside it',
     )
   })
+  it('a saved card that was not offered, or is gone since, pays nothing, whatever card stands beside it', async () => {
+    const store = async () => (await gateway.post('/v1/registrations', { entityId: sandbox.entityId, ...visa })).body.id
+    const [offered, others, deleted] = [await store(), await store(), await store()]
+    const id = await create({ 'registrations[0].id': offered, 'registrations[1].id': deleted })
+    await remove(`/v1/registrations/${deleted}`, { entityId: sandbox.entityId })
+    is(await press(id, { registrationId: others }), 'registrationDoesNotExist')
+    is(await press(id, { registrationId: deleted }), 'registrationDeleted')
+    assert.deepEqual(await payments(id), [])
+    is(await press(id, { registrationId: offered }), 'succeededInTestMode')
+    assert.equal(await paid(id), 1)
+  })
   it('of a form so many saved cards can be chosen, each once', async () => {
     const saved = (await gateway.post('/v1/registrations', { entityId: sandbox.entityId, ...visa })).body.id
     const many = (count: number) =>

@@ -1711,27 +1711,45 @@ it('a form is judged in the line of its merchant, wherever it came from', async 
   assert.deepEqual(events, ['waits for one', 'judged'])
 })
 
-it('a press on Pay is judged in the line of the merchant whose checkout it is', async () => {
-  const [merchantId, id] = ['a'.repeat(32), 'b'.repeat(32)]
-  const sealed = sealValues({ keys: testKeys, random: systemRandom }, { merchantId, id }, new Map([['amount', '1.00']]) as never)
+it('a press on Pay is judged in the line of the merchant whose checkout it is, one with a stored card too', async () => {
+  const [merchantId, id, card] = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)]
+  const said = new Map([['registrations[0].id', card]]) as never
+  const sealed = sealValues({ keys: testKeys, random: systemRandom }, { merchantId, id }, said)
+  const events: string[] = []
+  const rows = [{ merchantId, id, channelId: 'channel', sealed, deletedAt: null, usable: true }]
   const parts = {
     keys: testKeys,
     held: { browsers: () => true },
-    directory: { merchantOfTail: () => merchantId, mustServe: () => {} },
-    database: { work: { query: async () => ({ rows: [{ merchantId, id, channelId: 'channel', sealed }] }) } },
-  }
-  const lines: string[] = []
-  const request: Request = {
-    ...requestFrom('192.0.2.7'),
-    method: 'POST',
-    inLineOf(whose) {
-      lines.push(whose)
-      throw new Error('no further')
+    directory: {
+      merchantOfTail: () => merchantId,
+      mustServe: () => {},
+      lineage: () => [],
+      entity: () => {
+        events.push('entity')
+        return { kind: 'channel', id: 'channel', merchantId, settings: {} }
+      },
     },
+    database: { work: { query: async () => ({ rows }) } },
   }
   const press = postCheckoutPayment({ parts, underWay: () => true } as unknown as Admission)
-  await assert.rejects(async () => press(request, { id: `${id.toUpperCase()}.1` }), /no further/)
-  assert.deepEqual(lines, [merchantId])
+  const pressWith = async (body: string) => {
+    events.length = 0
+    const request: Request = {
+      ...requestFrom('192.0.2.7'),
+      method: 'POST',
+      body,
+      inLineOf(whose) {
+        events.push(whose)
+        throw new Error('no further')
+      },
+    }
+    await assert.rejects(async () => press(request, { id: `${id.toUpperCase()}.1` }), /no further/)
+  }
+  await pressWith('card.number=4200000000000000')
+  assert.deepEqual(events, [merchantId])
+  await pressWith(`registrationId=${card}`)
+  assert.equal(events.at(-1), merchantId)
+  assert.ok(events.includes('entity'), 'the card was read before')
 })
 
 it('who has the database bring much comes behind those who ask for little', async () => {

@@ -40,11 +40,21 @@ export const attemptsMost = 20
 export type PressResult = { readonly said: PaymentResponse | Refusal; readonly shopperResultUrl?: string }
 
 /** The shopper's request. `number`: 32 hex characters, the id of a registration. */
-export type Press = { readonly number: string; readonly address: string; readonly publicUrl: string }
+export type Press = {
+  readonly number: string
+  readonly address: string
+  readonly publicUrl: string
+  /** Work in the turns of a merchant. */
+  inLineOf<Value>(merchantId: string, work: () => Value): Value | Promise<Value>
+}
 
 export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: Form, press: Press): Promise<PressResult> {
-  const request = await requestOf(parts, checkout, form, press)
-  if ('refused' in request) return { said: request }
+  const registration = await registrationOf(parts, checkout, form)
+  // All that its merchant said is judged again, whoever presses: in his line.
+  const asked = await press.inLineOf(checkout.merchantId, () => requestOf(parts, checkout, form, press, registration))
+  if ('refused' in asked) return { said: asked }
+  const request = registration && 'id' in registration ? await withRegistration(parts, asked, registration) : asked
+  if (typeof request === 'string') return { said: notPayable(request) }
   const shopperResultUrl = request.values.get('shopperResultUrl')
   const hashes = formHashes(parts, checkout, form)
   const said = storesOnly(checkout.values)
@@ -58,12 +68,13 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
 const wrongMost = 20
 
 /** What merchant and shopper say together: the shopper may say what the interface gives to shoppers, and nothing else. */
-async function requestOf(
+function requestOf(
   parts: CheckoutParts,
   checkout: Checkout,
   form: Form,
   { address, publicUrl }: Press,
-): Promise<PaymentRequest | Refusal> {
+  registration: Registration | Refusal | undefined,
+): PaymentRequest | Refusal {
   const channel = parts.directory.entity(checkout.channelId)
   if (channel?.kind !== 'channel' || !isOpen(parts, checkout)) return { refused: 'checkoutGone', stored: false }
   const brand = form.pairs.findLast(([name]) => name === 'paymentBrand')?.[1] ?? checkout.values.get('paymentBrand') ?? ''
@@ -82,8 +93,8 @@ async function requestOf(
     ...(otherShop ? [{ name: 'shopperResultUrl', message: 'is not the one that the checkout was made with' }] : []),
   ]
   if (errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: errors }
+  if (registration && 'refused' in registration) return registration
 
-  const registrationId = form.pairs.findLast(([name, value]) => name === 'registrationId' && value !== '')?.[1]
   const merged = new Map<string, string>([...sent, ...values])
   if (isSlip && !merged.has('customer.ip')) merged.set('customer.ip', address)
   // These two are the shopper's to choose; how a brand pays is the merchant's.
@@ -91,19 +102,16 @@ async function requestOf(
     const chosen = sent.findLast(([one]) => one === name)?.[1]
     if (chosen !== undefined) merged.set(name, chosen)
   }
-  if (registrationId !== undefined)
+  if (registration)
     for (const name of ['card.number', 'card.expiryMonth', 'card.expiryYear', 'paymentBrand', 'createRegistration'])
       merged.delete(name)
-  const registration =
-    registrationId === undefined ? undefined : await offeredRegistration(parts, checkout, channel, registrationId)
-  if (registration && 'refused' in registration) return registration
   const type = overriddenType(parts, values, registration?.brand ?? merged.get('paymentBrand'), merged.get('card.number'))
   if (type !== undefined) merged.set('paymentType', type)
   // What cannot be stored is paid all the same.
   if (parts.methods.has(currentName(merged.get('paymentBrand') ?? ''))) merged.delete('createRegistration')
   const pairs = [...merged].filter(([name]) => !/^(overridePaymentType|registrations)\[/.test(name))
   const { settings } = channel
-  const judge = judges(parts)[storesOnly(values) ? 'registration' : registrationId === undefined ? 'payment' : 'saved']
+  const judge = judges(parts)[storesOnly(values) ? 'registration' : registration ? 'saved' : 'payment']
   const checked = judge({ pairs, broken: form.broken }, settings.lenient, cardNumberRules(settings), values)
   if (checked.errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: checked.errors }
   const url = checked.values.has('shopperResultUrl') ? resultUrlWrong(checked.values, channel, parts.sandbox) : undefined
@@ -111,7 +119,7 @@ async function requestOf(
   const { wireId, tokenId } = checkout
   const said = checked.values.get('shopperResultUrl')
   const isMerchants = said === undefined || values.has('shopperResultUrl') || isOfShop(said, channel)
-  const request: PaymentRequest = {
+  return {
     channel,
     values: checked.values,
     known: checked.known,
@@ -121,8 +129,6 @@ async function requestOf(
     checkout: wireId,
     ...(!isMerchants && { shopSaidBy: 'shopper' as const }),
   }
-  const paying = registration ? await withRegistration(parts, request, registration) : request
-  return typeof paying === 'string' ? notPayable(paying) : paying
 }
 
 /** On a site that the channel lets hold the form, or in an app of its: the merchant stands for it, whoever says it. */
@@ -149,15 +155,16 @@ const notPayable = (refused: Refusal['refused']): Refusal => ({
   parameterErrors: [{ name: 'registrationId', message: 'cannot be paid with here' }],
 })
 
-/** Payment details that the merchant offered to this shopper. */
-async function offeredRegistration(
+/** Payment details that the merchant offered to this shopper, where the shopper has chosen some. */
+async function registrationOf(
   parts: CheckoutParts,
-  { values }: Checkout,
-  channel: Channel,
-  id: string,
-): Promise<Registration | Refusal> {
+  { values, channelId }: Checkout,
+  { pairs }: Form,
+): Promise<Registration | Refusal | undefined> {
+  const id = pairs.findLast(([name, value]) => name === 'registrationId' && value !== '')?.[1]
+  if (id === undefined) return undefined
   if (!offeredRegistrations(values).includes(id)) return notPayable('registrationDoesNotExist')
-  const registration = await usableRegistration(parts, channel.id, id)
+  const registration = await usableRegistration(parts, channelId, id)
   return typeof registration === 'string' ? notPayable(registration) : registration
 }
 

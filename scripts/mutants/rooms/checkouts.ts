@@ -41,7 +41,7 @@ export const checkoutsMutants: readonly Mutant[] = [
     find: "registration?.brand ?? merged.get('paymentBrand')", instead: "merged.get('paymentBrand')" },
   { name: 'a brand that nobody names pays in another way', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: '[brand && currentName(brand), brand, detected]', instead: '[brand && currentName(brand), brand]' },
-  { name: 'a shopper pays with a card that was not offered', file: 'src/checkouts/pay.ts', tests: ['registrations'],
+  { name: 'a shopper pays with a card that was not offered', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: "if (!offeredRegistrations(values).includes(id)) return notPayable('registrationDoesNotExist')", instead: '' },
   { name: 'slips: a shopper says who pays for the merchant', file: 'src/checkouts/pay.ts', tests: ['slipPages'],
     find: '([...sent, ...values])', instead: '([...values, ...sent])' },
@@ -53,4 +53,8 @@ export const checkoutsMutants: readonly Mutant[] = [
     find: "last4 === undefined ? registration.id :", instead: "last4 !== '' ? registration.id :" },
   { name: 'the form hides a card that was renewed', file: 'src/checkouts/view.ts', tests: ['checkoutView'],
     find: '[brand, bin, last4, expiryMonth, expiryYear]', instead: '[brand, bin, last4, expiryMonth]' },
+  { name: 'a press is judged in nobody’s line', file: 'src/checkouts/pay.ts', tests: ['crowds'],
+    find: 'await press.inLineOf(checkout.merchantId, () => requestOf(', instead: 'await ((_, work) => work())(checkout.merchantId, () => requestOf(' },
+  { name: 'what a stored card cannot be paid with is another payment', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
+    find: "  if (registration && 'refused' in registration) return registration\n", instead: '' },
 ]

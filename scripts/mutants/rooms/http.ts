@@ -461,6 +461,4 @@ export const httpMutants: readonly Mutant[] = [
     find: '          refused(error)\n', instead: '          error\n' },
   { name: 'http: what is done in another line is done for whoever began the turn', file: 'src/http/server.ts', tests: ['server'],
     find: 'done(inContext(work))', instead: 'done(work())' },
-  { name: 'checkouts: a press is judged in nobody’s line', file: 'src/http/v1/checkouts.ts', tests: ['crowds'],
-    find: 'request.inLineOf(checkout.merchantId, () => pressPay(parts, checkout, form, request))', instead: 'pressPay(parts, checkout, form, request)' },
 ]

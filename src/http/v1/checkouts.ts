@@ -152,8 +152,7 @@ export const postCheckoutPayment =
     // What its merchant said is held as well.
     if (!isHeldForBrowser(parts, request, checkout.values)) return tooManyAtOnce(parts, request)
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
-    // All that its merchant said is judged again, whoever presses.
-    const pressed = await request.inLineOf(checkout.merchantId, () => pressPay(parts, checkout, form, request))
+    const pressed = await pressPay(parts, checkout, form, request)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)
     return asJson ? formAnswer(parts, request, checkout, pressed) : browserAnswer(parts, request, checkout, pressed)
   }
