@@ -53,6 +53,7 @@ import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
 import { eventually, patient, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
+import { slowBank } from './support/slowBank.ts'
 
 type FakeSocket = Socket & { closed: boolean }
 const someAnswer = () => Object.assign(new EventEmitter(), { destroy() {} }) as unknown as ServerResponse
@@ -1930,16 +1931,10 @@ describe('requests of a token', () => {
   const atOnce = 120
   const [entityId, accessToken] = ['c0ffee000000000000000000000000c1', 'c0ffee-token-of-the-limited-merchant']
   let gateway: TestGateway
-  const delay = 6000
-  const over = Promise.withResolvers<void>()
+  const bank = slowBank()
   before(async () => {
     gateway = await testGateway({
-      // The simulator answers when the test has seen enough, and is waited for as long.
-      clock: {
-        ...systemClock,
-        sleep: (milliseconds, signal) => (milliseconds === delay ? over.promise : systemClock.sleep(milliseconds, signal)),
-        after: (milliseconds, act) => systemClock.after(milliseconds === 10_000 ? 600_000 : milliseconds, act),
-      },
+      clock: bank.clock,
       seed: {
         psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
         divisions: [
@@ -1961,7 +1956,7 @@ describe('requests of a token', () => {
     })
   })
   after(() => {
-    over.resolve() // those who still wait after a failure
+    bank.answer() // those who still wait after a failure
     return gateway.stop()
   })
 
@@ -1985,7 +1980,7 @@ describe('requests of a token', () => {
       return (heapUsed + arrayBuffers) / 2 ** 20
     }
     const payment = { entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...visa }
-    const slow = { ...payment, 'customParameters[simulateDelay]': String(delay), unknown: 'x'.repeat(240_000) }
+    const slow = { ...payment, ...bank.slowly, unknown: 'x'.repeat(240_000) }
     const body = Buffer.from(new URLSearchParams(slow).toString())
     const head = [
       'POST /v1/payments HTTP/1.1',
@@ -2020,7 +2015,7 @@ describe('requests of a token', () => {
     const refused = await gateway.post('/v1/payments', payment, authorization)
     assert.deepEqual([refused.status, refused.headers.get('retry-after'), refused.body.result.code], [429, '1', '800.120.100'])
     assert.equal((await gateway.pay()).status, 200, 'of another merchant')
-    over.resolve()
+    bank.answer()
     for (const got of await Promise.all(answers)) assert.match(got, /^HTTP\/1\.1 200 OK/)
     assert.equal((await gateway.post('/v1/payments', payment, authorization)).status, 200)
   })

@@ -5,16 +5,14 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { Seed } from '../src/merchants/seed.ts'
-import { systemClock } from '../src/platform/clock.ts'
 import { eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
+import { slowBank } from './support/slowBank.ts'
 
 const kibibyte = 1024
 const heapBytes = 12 * 1024 * kibibyte // of which 1 MiB is shared by merchants, and 512 KiB by browsers
-/** The simulator answers when the test has seen enough, and is waited for as long. */
-const delay = 6000
-const slowly: Fields = { 'customParameters[simulateDelay]': String(delay) }
-let over: PromiseWithResolvers<void>
+const bank = slowBank()
+const { slowly } = bank
 
 const other = {
   id: 'c0ffee000000000000000000000000e1',
@@ -37,18 +35,10 @@ const seed: Seed = {
 
 let gateway: TestGateway
 before(async () => {
-  const clock = {
-    ...systemClock,
-    sleep: (milliseconds: number, signal?: AbortSignal) =>
-      milliseconds === delay ? over.promise : systemClock.sleep(milliseconds, signal),
-    after: (milliseconds: number, act: () => void) => systemClock.after(milliseconds === 10_000 ? 600_000 : milliseconds, act),
-  }
-  gateway = await testGateway({ clock, seed, heapBytes })
+  gateway = await testGateway({ clock: bank.clock, seed, heapBytes })
 })
-beforeEach(() => {
-  over = Promise.withResolvers()
-})
-afterEach(() => over.resolve()) // those who still wait after a failure
+beforeEach(bank.beSlow)
+afterEach(bank.answer) // those who still wait after a failure
 after(() => gateway.stop())
 
 /** A cart that says so much. */
@@ -83,7 +73,7 @@ it('payments: a merchant has half of what is shared while nobody else needs any,
   const theirs = { Authorization: `Bearer ${other.token}` }
   assert.equal((await pay({ entityId: other.entityId, ...cart(200 * kibibyte) }, theirs)).status, 200)
   assert.equal((await pay({})).status, 200, 'a small one')
-  over.resolve()
+  bank.answer()
   for (const one of await Promise.all(begun)) assert.equal(one.status, 200)
   assert.equal((await pay(cart(200 * kibibyte))).status, 200)
 })
@@ -104,16 +94,16 @@ describe('captures, refunds and reversals', () => {
     const stored = async () =>
       (await gateway.pool.query('select count(*)::int as count from payments where root_id = $1', [ids[2]])).rows[0].count
     assert.equal(await stored(), 0)
-    over.resolve()
+    bank.answer()
     for (const one of await Promise.all(begun)) assert.equal(one.status, 200, one.text)
     const refunded = await refund(ids[2]!)
     assert.equal(refunded.status, 200, refunded.text)
     // What was answered is told again, also while there is no room.
-    over = Promise.withResolvers()
+    bank.beSlow()
     const crowd = await waiting(2, () => pay({ ...slowly, ...cart(200 * kibibyte) }))
     assert.equal((await refund(ids[2]!)).text, refunded.text)
     assert.equal(await stored(), 1)
-    over.resolve()
+    bank.answer()
     await Promise.all(crowd)
   })
 })
@@ -157,7 +147,7 @@ describe('browsers', () => {
     )
     const elsewhere = await waiting(1, () => press(ids[3]!, {}, '127.0.0.2'))
     assert.equal((await browse('GET', `/v1/paymentWidgets.js?checkoutId=${ids[2]}`)).status, 200, 'what holds little')
-    over.resolve()
+    bank.answer()
     for (const one of await Promise.all([...begun, ...elsewhere])) assert.equal(one.status, 200, one.text)
     assert.equal((await press(ids[2]!)).status, 200)
   })
@@ -195,7 +185,7 @@ describe('browsers', () => {
       assert.match(text, /Your payment is being processed/)
     }
     const elsewhere = watch(path, '127.0.0.2')
-    over.resolve()
+    bank.answer()
     const all = await Promise.all([going, elsewhere, ...watching])
     for (const one of all.filter(one => !refused.includes(one)))
       assert.deepEqual([one.status, one.headers.location?.startsWith('https://shop.example/back')], [303, true], one.text)

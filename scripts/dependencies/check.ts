@@ -28,4 +28,5 @@ say('The bill of materials is in sbom.cdx.json.')
 for (const { name, components = [] } of sbom.components)
   for (const { version } of components) if (version !== undefined) say(`  ${name} carries ${version}: see SECURITY.md.`)
 
-if (refused.length > 0 || ('findings' in advisories && advisories.findings.length > 0)) process.exitCode = 1
+// Whoever runs it by the calendar hears of a month in which nobody was asked, too.
+if (refused.length > 0 || 'notAsked' in advisories || advisories.findings.length > 0) process.exitCode = 1
