@@ -318,6 +318,39 @@ describe('records are bounded', () => {
     assert.deepEqual(maskedRequest(trace('live', { form }), false).content, { fields: [] })
   })
 
+  it('no more are masked in one piece than take a few milliseconds, and at least one', async () => {
+    const written = async (elapsed: () => number) => {
+      const counts: number[] = []
+      const query = async ({ values }: { values: unknown[][] }) => void counts.push(values[0]!.length)
+      const work = { query } as unknown as typeof gateway.pool
+      const keeper = keepRequests({ ...parts(), clock: { ...systemClock, elapsed }, database: { work } }, 'all')
+      for (let at = 0; at < 60; at++) keeper.record(trace(`of ${at}`))
+      await keeper.stop()
+      return counts
+    }
+    assert.deepEqual(await written(() => 0), [50, 10])
+    let now = 0
+    assert.deepEqual(await written(() => now++), Array(20).fill(3))
+    assert.deepEqual(await written(() => (now += 100)), Array(60).fill(1))
+  })
+
+  it('one merchant’s come between those of another, who has no more than half of what may wait', async () => {
+    const merchants: string[] = []
+    const query = async ({ values }: { values: string[][] }) => void merchants.push(...values[0]!)
+    const work = { query } as unknown as typeof gateway.pool
+    const keeper = keepRequests({ ...parts(), clock: { ...systemClock, elapsed: () => 0 }, database: { work } }, 'all')
+    const [one, other] = ['a'.repeat(32), 'b'.repeat(32)]
+    const record = (merchantId: string) => keeper.record(trace('x', { caller: { merchantId, entityId: merchantId } }))
+    for (let at = 0; at < 3000; at++) record(one)
+    for (let at = 0; at < 3; at++) record(other)
+    await keeper.stop()
+    assert.deepEqual(merchants.slice(0, 8), [one, other, one, other, one, other, one, one])
+    assert.deepEqual(
+      [one, other].map(merchant => merchants.filter(of => of === merchant).length),
+      [1000, 3],
+    )
+  })
+
   it('a database that is away stops no request', async () => {
     const gone = { query: () => Promise.reject(new Error('away')) } as unknown as typeof gateway.pool
     const keeper = keepRequests({ ...parts(), database: { work: gone } }, 'all')

@@ -131,4 +131,10 @@ export const reportingMutants: readonly Mutant[] = [
     find: '(j.booked_at, j.payment_id) ${sign} ($8, $9::uuid)', instead: '(j.booked_at, $9::uuid) ${sign} ($8, $9::uuid)' },
   { name: 'archive: what came back counts twice', file: 'src/reporting/settlement/store.ts', tests: ['archive'],
     find: 'count = c.count - b.count, matched', instead: 'count = c.count, matched' },
+  { name: 'records: whatever waits is masked in one piece', file: 'src/reporting/requests/keep.ts', tests: ['requestRecords'],
+    find: '      if (clock.elapsed() >= until) break\n', instead: '' },
+  { name: 'records: one merchant’s fill all that may wait', file: 'src/reporting/requests/keep.ts', tests: ['requestRecords'],
+    find: 'own.length >= waitingMost - waitingCount', instead: 'waitingCount >= waitingMost' },
+  { name: 'records: those who came first are written first, however many', file: 'src/reporting/requests/keep.ts', tests: ['requestRecords'],
+    find: '    waiting.delete(merchantId)\n', instead: '    if (own.length === 1) waiting.delete(merchantId)\n' },
 ]

@@ -4,8 +4,8 @@ import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database/connect.ts'
 import { repeat } from '../../platform/due/repeat.ts'
 import type { Log } from '../../platform/log.ts'
-import { maskedRequest, type RequestTrace } from './record.ts'
-import { eraseBeyond, insertRequests, unknownMerchant } from './store.ts'
+import { type MaskedRequest, maskedRequest, type RequestTrace } from './record.ts'
+import { eraseBeyond, insertRequests, merchantOf } from './store.ts'
 
 export const keptRequests = ['all', 'failed', 'none'] as const
 export type KeptRequests = (typeof keptRequests)[number]
@@ -20,8 +20,9 @@ export type RequestKeeper = {
 /** Of each merchant so many records are kept, and of strangers together as many as of a merchant. */
 const requestsMost = 10_000
 
-/** Of these some milliseconds are spent before other work comes again. */
+/** Written at once, and no more of them than are masked in this time: everybody waits meanwhile, and what somebody sends to be masked may cost much. */
 const atOnce = 50
+const maskingMilliseconds = 3
 const waitingMost = 2000
 const standard = { most: requestsMost, eraseEveryMilliseconds: 60_000 }
 
@@ -40,20 +41,42 @@ export function keepRequests(
 ): RequestKeeper {
   const { clock, random, log, sandbox } = parts
   const db = parts.database.work
-  const waiting: RequestTrace[] = []
+  /** Of each merchant, and of strangers together. */
+  const waiting = new Map<string, RequestTrace[]>()
+  let waitingCount = 0
   const grown = new Set<string>()
   let leftOut = 0
   let eraseAt = clock.elapsed()
 
+  /** The oldest of each in turn. */
+  function next(): RequestTrace | undefined {
+    const [first] = waiting
+    if (!first) return undefined
+    const [merchantId, own] = first
+    waiting.delete(merchantId)
+    const trace = own.shift()!
+    if (own.length > 0) waiting.set(merchantId, own)
+    waitingCount--
+    return trace
+  }
+
   async function write(): Promise<number> {
-    const taken = waiting.splice(0, atOnce)
-    if (taken.length > 0) {
-      const rows = taken.map(trace => ({ ...maskedRequest(trace, sandbox), id: timeOrderedId(trace.at, random) }))
-      await insertRequests(db, rows)
-      for (const { caller } of rows) grown.add(caller?.merchantId ?? unknownMerchant)
+    const rows: MaskedRequest[] = []
+    for (const until = clock.elapsed() + maskingMilliseconds; rows.length < atOnce; ) {
+      const trace = next()
+      if (!trace) break
+      rows.push(maskedRequest(trace, sandbox))
+      if (clock.elapsed() >= until) break
+    }
+    if (rows.length > 0) {
+      await insertRequests(
+        db,
+        rows.map(row => ({ ...row, id: timeOrderedId(row.at, random) })),
+      )
+      for (const row of rows) grown.add(merchantOf(row))
     }
     if (clock.elapsed() >= eraseAt) await erase()
-    return taken.length
+    return rows.length
   }
 
   async function erase(): Promise<void> {
@@ -69,12 +92,19 @@ export function keepRequests(
   return {
     record(trace) {
       if (which === 'none' || (which === 'failed' && trace.status < 400)) return
-      if (waiting.length < waitingMost) waiting.push(trace)
-      else leftOut++
+      const own = waiting.get(merchantOf(trace)) ?? []
+      // As much as is still free: one alone has half of all.
+      if (own.length >= waitingMost - waitingCount) {
+        leftOut++
+        return
+      }
+      own.push(trace)
+      waiting.set(merchantOf(trace), own)
+      waitingCount++
     },
     async stop() {
       await writing.stop()
-      while (waiting.length > 0) await write().catch(failed)
+      while (waitingCount > 0) await write().catch(failed)
     },
   }
 }

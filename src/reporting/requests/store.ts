@@ -6,6 +6,7 @@ import type { MaskedRequest } from './record.ts'
 
 /** Of requests of which nobody knows whose they are. */
 export const unknownMerchant = '0'.repeat(32)
+export const merchantOf = ({ caller }: Pick<MaskedRequest, 'caller'>): string => caller?.merchantId ?? unknownMerchant
 
 export type RequestRow = {
   readonly merchantId: string
@@ -35,7 +36,7 @@ export async function insertRequests(db: Connection, rows: readonly (MaskedReque
                                 $9::uuid[], $10::uuid[], $11::uuid[], $12::text[], $13::text[]) as given (merchant_id)
             where ${servedHere('given.merchant_id')}`,
     values: [
-      rows.map(({ caller }) => caller?.merchantId ?? unknownMerchant),
+      rows.map(merchantOf),
       rows.map(({ id }) => id),
       rows.map(({ at }) => timeParameter(at)),
       rows.map(({ method }) => method),
