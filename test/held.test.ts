@@ -26,7 +26,11 @@ const seed: Seed = {
       id: 'c0ffee000000000000000000000000d1',
       name: 'Another',
       merchants: [
-        { id: other.id, name: 'Another', channels: [{ id: other.entityId, name: 'Another', settings: { lenient: true } }] },
+        {
+          id: other.id,
+          name: 'Another',
+          channels: [{ id: other.entityId, name: 'Another', settings: { lenient: true, statusReadsWithoutCredentials: true } }],
+        },
       ],
     },
   ],
@@ -76,6 +80,25 @@ it('payments: a merchant has half of what is shared while nobody else needs any,
   bank.answer()
   for (const one of await Promise.all(begun)) assert.equal(one.status, 200)
   assert.equal((await pay(cart(200 * kibibyte))).status, 200)
+})
+
+it('checkouts: what one says is held for as long as its merchant asks for it, changes it or takes it away', async () => {
+  const made = { entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...cart(180 * kibibyte) }
+  const { id } = (await gateway.post('/v1/checkouts', made)).body
+  const path = `/v1/checkouts/${id}`
+  const read = () => gateway.get(`${path}/payment`, { entityId })
+  const change = () => gateway.post(path, { entityId, amount: '93.00' })
+  const take = async (): Promise<Reply> => {
+    const headers = { Authorization: `Bearer ${sandbox.accessToken}` }
+    const answer = await fetch(`${gateway.baseUrl}${path}?entityId=${entityId}`, { method: 'DELETE', headers })
+    const text = await answer.text()
+    return { status: answer.status, headers: answer.headers, text, body: JSON.parse(text) }
+  }
+  const begun = await waiting(2, () => pay({ ...slowly, ...cart(200 * kibibyte) }))
+  for (const ask of [read, change, take]) isRefused(await ask())
+  bank.answer()
+  await Promise.all(begun)
+  for (const ask of [read, change, take]) assert.equal((await ask()).status, 200)
 })
 
 describe('captures, refunds and reversals', () => {
@@ -150,6 +173,24 @@ describe('browsers', () => {
     bank.answer()
     for (const one of await Promise.all([...begun, ...elsewhere])) assert.equal(one.status, 200, one.text)
     assert.equal((await press(ids[2]!)).status, 200)
+  })
+
+  it('hold what a checkout says whose status the id alone opens', async () => {
+    const make = async (bytes: number, more: Fields) => {
+      const made = { paymentType: 'DB', amount: '92.00', currency: 'EUR', ...cart(bytes), ...more }
+      const theirs = more.entityId === other.entityId ? { Authorization: `Bearer ${other.token}` } : {}
+      return (await gateway.post('/v1/checkouts', made, theirs)).body.id as string
+    }
+    const open = await make(120 * kibibyte, { entityId: other.entityId })
+    const slow = [await make(70 * kibibyte, { entityId, ...slowly }), await make(70 * kibibyte, { entityId, ...slowly })]
+    const read = () => browse('GET', `/v1/checkouts/${open}/payment`)
+    assert.equal((await read()).status, 200)
+    const shoppers = { ...visa, shopperResultUrl: 'https://shop.example/back' }
+    let at = 0
+    const begun = await waiting(2, () => browse('POST', `/v1/checkouts/${slow[at++]}/payment`, shoppers))
+    assert.equal((await read()).status, 429)
+    bank.answer()
+    await Promise.all(begun)
   })
 
   it('hold what is said of the payment for which they wait, and come again by themselves', async () => {

@@ -6,9 +6,9 @@ import { shortTail } from '../merchants/merchantTail.ts'
 import { refuseElsewhere } from '../platform/database/elsewhere.ts'
 import { seal, unseal } from '../vault/seal.ts'
 import type { CheckoutParts } from './parts.ts'
-import { type CheckoutRow, findCheckout } from './store.ts'
+import { type CheckoutName, type CheckoutRow, findCheckout } from './store.ts'
 
-export type Checkout = CheckoutRow & {
+export type Checkout = Omit<CheckoutRow, 'sealed'> & {
   /** As the wire names it: 32 upper-case hex characters, a dot, and what names its merchant; at most 48 characters. */
   readonly wireId: string
   /** What the merchant said. */
@@ -32,13 +32,15 @@ export async function openCheckout(parts: CheckoutParts, wireId: string): Promis
   parts.directory.mustServe(merchantId)
   const row = await findCheckout(parts.database.work, merchantId, hex!.toLowerCase())
   if (!row) await refuseElsewhere(parts.database.work, merchantId)
-  return row && { ...row, wireId, values: openValues(parts, row) }
+  if (!row) return undefined
+  const { sealed, ...rest } = row // as many bytes again, for as long as the checkout is held
+  return { ...rest, wireId, values: openValues(parts, { ...rest, sealed }) }
 }
 
 /** Until then the shopper may pay. */
 export const isOpen = (
   { directory }: Pick<CheckoutParts, 'directory'>,
-  { merchantId, expiresAt, endedAt }: CheckoutRow,
+  { merchantId, expiresAt, endedAt }: Pick<CheckoutRow, 'merchantId' | 'expiresAt' | 'endedAt'>,
 ): boolean => endedAt === null && directory.businessTime(merchantId) < expiresAt
 
 /** What of a request stays with its checkout: nothing secret, nothing of the caller, and not what its shopper says better. */
@@ -48,7 +50,7 @@ const passing = /^((card|virtualAccount|customer\.browser|authentication)\.|(ent
 
 export const sealValues = (
   { keys, random }: Pick<CheckoutParts, 'keys' | 'random'>,
-  { merchantId, id }: Pick<CheckoutRow, 'merchantId' | 'id'>,
+  { merchantId, id }: CheckoutName,
   values: Values,
 ): Buffer => seal(keys, random, checkoutPlace(merchantId, id), JSON.stringify([...values]))
 

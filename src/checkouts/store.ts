@@ -2,6 +2,8 @@
 
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 
+export type CheckoutName = Pick<CheckoutRow, 'merchantId' | 'id'>
+
 export type CheckoutRow = {
   readonly merchantId: string
   readonly id: string
@@ -70,12 +72,12 @@ export async function lockCheckout(db: Connection, merchantId: string, id: strin
   return rows[0]
 }
 
-export async function changeCheckout(db: Connection, { merchantId, id }: CheckoutRow, sealed: Buffer): Promise<void> {
+export async function changeCheckout(db: Connection, { merchantId, id }: CheckoutName, sealed: Buffer): Promise<void> {
   await db.query('update checkouts set sealed = $3 where merchant_id = $1 and id = $2', [merchantId, id, sealed])
 }
 
 /** False when it had ended already. */
-export async function endCheckout(db: Connection, { merchantId, id }: CheckoutRow, now: number): Promise<boolean> {
+export async function endCheckout(db: Connection, { merchantId, id }: CheckoutName, now: number): Promise<boolean> {
   const { rowCount } = await db.query(
     'update checkouts set ended_at = $3 where merchant_id = $1 and id = $2 and ended_at is null',
     [merchantId, id, timeParameter(now)],
@@ -91,7 +93,7 @@ export async function eraseCheckout(db: Connection, merchantId: string, id: stri
   )
 }
 
-export async function findLastAttempt(db: Connection, { merchantId, id }: CheckoutRow): Promise<CheckoutAttempt | undefined> {
+export async function findLastAttempt(db: Connection, { merchantId, id }: CheckoutName): Promise<CheckoutAttempt | undefined> {
   const { rows } = await db.query<CheckoutAttempt>(
     `select attempt, subject_id as "subjectId", form, made_at as "madeAt" from checkout_attempts
       where merchant_id = $1 and checkout_id = $2 order by attempt desc limit 1`,
@@ -103,7 +105,7 @@ export async function findLastAttempt(db: Connection, { merchantId, id }: Checko
 /** Inside the transaction that holds the lock. */
 export async function insertAttempt(
   db: Connection,
-  { merchantId, id }: CheckoutRow,
+  { merchantId, id }: CheckoutName,
   { attempt, subjectId, form, madeAt }: CheckoutAttempt,
 ): Promise<void> {
   await db.query(

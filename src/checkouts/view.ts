@@ -61,16 +61,35 @@ export type FormView = {
 
 /** `checkoutId`: as the wire names it. */
 export async function formView(parts: CheckoutParts, checkoutId: string): Promise<FormView> {
-  const checkout = await openCheckout(parts, checkoutId)
-  const channel = checkout && parts.directory.entity(checkout.channelId)
-  if (!checkout || channel?.kind !== 'channel') return nothing(checkoutId)
-  const { merchantId, values } = checkout
+  const looked = await look(parts, checkoutId)
+  if (!looked) return nothing(checkoutId)
+  const { checkout, offered, shown } = looked
+  return {
+    ...shown,
+    state: (await isPayable(parts, checkout, shown.standalone)) ? 'open' : 'over',
+    registrations: await savedDetails(parts, checkout.channelId, offered),
+  }
+}
+
+/** What the form has to know of a checkout. What its merchant said is let go of before anything else is asked for: many may ask for the form of a large one. */
+async function look(parts: CheckoutParts, checkoutId: string) {
+  const opened = await openCheckout(parts, checkoutId)
+  const channel = opened && parts.directory.entity(opened.channelId)
+  if (!opened || channel?.kind !== 'channel') return undefined
+  const { values, ...checkout } = opened
+  return { checkout, offered: offeredRegistrations(values), shown: shownOf(parts, opened, channel) }
+}
+
+function shownOf(
+  parts: CheckoutParts,
+  { wireId, merchantId, values, scriptBuild, expiresAt }: Checkout,
+  channel: Channel,
+): Omit<FormView, 'state' | 'registrations'> {
   const { settings } = channel
   const said = (name: ParameterName) => values.get(name)
   const names = [said('customer.givenName'), said('customer.surname')].filter(name => name !== undefined)
   return {
-    id: checkoutId,
-    state: (await isPayable(parts, checkout)) ? 'open' : 'over',
+    id: wireId,
     standalone: storesOnly(values),
     ...defined({
       paymentType: said('paymentType'),
@@ -78,13 +97,12 @@ export async function formView(parts: CheckoutParts, checkoutId: string): Promis
       currency: said('currency'),
       billingName: names.length === 2 ? names.join(' ') : undefined,
       shopperResultUrl: said('shopperResultUrl'),
-      scriptBuild: checkout.scriptBuild ?? undefined,
+      scriptBuild: scriptBuild ?? undefined,
     }),
-    expiresAt: parts.clock.real() + checkout.expiresAt - parts.directory.businessTime(merchantId),
+    expiresAt: parts.clock.real() + expiresAt - parts.directory.businessTime(merchantId),
     shop: shopOf(parts.directory, channel.id, said('merchant.name')),
     brands: brandsOn(parts, channel, values),
     offersRegistration: said('createRegistration') === 'true',
-    registrations: await savedDetails(parts, channel.id, offeredRegistrations(values)),
     requireCvv: settings.requireCvv,
     requireCvvForRegistrations: settings.requireCvvForRegistrations,
     frameAncestors: settings.formOrigins,
@@ -107,11 +125,11 @@ const nothing = (id: string): FormView => ({
 })
 
 /** Not when it has been paid: whoever pays again pays nothing, and should not be asked. */
-async function isPayable(parts: CheckoutParts, checkout: Checkout): Promise<boolean> {
+async function isPayable(parts: CheckoutParts, checkout: Omit<Checkout, 'values'>, isStandalone: boolean): Promise<boolean> {
   if (!isOpen(parts, checkout)) return false
   const last = await findLastAttempt(parts.database.work, checkout)
   if (!last) return true
-  if (storesOnly(checkout.values)) return false
+  if (isStandalone) return false
   const payment = await findConcluded(parts.database.work, checkout.merchantId, last.subjectId)
   return !payment?.answer?.approved
 }

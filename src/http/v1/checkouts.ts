@@ -23,7 +23,7 @@ import { type Caller, hasCredentials, keptTo, type Meant, sentForm, tokenWithout
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { isHeldForBrowser, isWithinNetwork } from '../underWay.ts'
+import { isHeldForBrowser, isHeldForMerchant, isWithinNetwork } from '../underWay.ts'
 import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
 
 export const postCheckout =
@@ -66,6 +66,7 @@ export const postCheckoutUpdate =
     const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, identified.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, identified.caller.entityId)
+    if (!isHeldForMerchant(parts, request, channel.merchantId, checkout.values)) return tooManyAtOnce(parts, request)
     const admitted = await admit(admission, request, { ...identified, ndc: id }, channel, admission.checks.checkoutUpdate)
     if (!('channel' in admitted)) return admitted
     const refused = await changeCheckoutValues(parts, { ...admitted, checkout })
@@ -82,6 +83,7 @@ export const removeCheckout =
     const checkout = await openCheckout(parts, id)
     const channel = channelFor(parts, checkout, admitted.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, admitted.caller.entityId)
+    if (!isHeldForMerchant(parts, request, channel.merchantId, checkout.values)) return tooManyAtOnce(parts, request)
     const refused = await deleteCheckout(parts, checkout)
     if (refused) return refusalAnswer(parts, request, channel, id, refused)
     return resultAnswer(parts, request, 200, 'checkoutDeleted', { entityId: channel.id, ndc: id, more: { id } })
@@ -117,6 +119,10 @@ export const getCheckout =
         more: { id },
         headers: { 'Retry-After': String(wait) },
       })
+    const mayHold = admitted
+      ? isHeldForMerchant(parts, request, channel.merchantId, checkout.values)
+      : isHeldForBrowser(parts, request, checkout.values)
+    if (!mayHold) return tooManyAtOnce(parts, request)
     const status = await readCheckout(parts, checkout, kind)
     if (status === 'gone') return gone(parts, request, entityId)
     return status === 'pending'
