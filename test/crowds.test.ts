@@ -36,6 +36,7 @@ import {
   strangersOpeningsMost,
   tlsCost,
 } from '../src/http/rates.ts'
+import { makeRests } from '../src/http/rests.ts'
 import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns } from '../src/http/turns.ts'
@@ -1799,17 +1800,147 @@ it('a turn ends when what was begun in it took long, however little it weighs, a
       begun.push(network)
       now += milliseconds
     })
-  for (let times = 0; times < 3; times++) for (const network of ['a', 'b', 'c', 'd']) begin(network, 4)
+  for (let times = 0; times < 3; times++) for (const network of ['a', 'b', 'c', 'd']) begin(network, 3)
   const next = () => {
     turns.shift()!()
     return begun.splice(0).join('')
   }
-  assert.equal(begun.splice(0).join(''), 'abc')
+  assert.equal(begun.splice(0).join(''), 'abcd')
   begin('honest', 0)
-  assert.deepEqual([next(), next(), next(), turns.length], ['dab', 'chonestda', 'bcd', 0])
+  assert.deepEqual([next(), next(), turns.length], ['abcd', 'honestabcd', 0])
   begin('a', 1000)
   begin('b', 1)
   assert.deepEqual([next(), next(), turns.length], ['a', 'b', 0], 'one that takes longer than a turn is alone in it')
+})
+
+/** Turns in a time that passes with the work that is begun, and while all who wait rest. */
+function turnsInTime() {
+  const turns: (() => void)[] = []
+  let [now, rested] = [0, 0]
+  const later = (go: () => void) => {
+    turns.push(() => {
+      now++
+      rested++
+      go()
+    })
+  }
+  const { turn } = fairTurns(
+    go => turns.push(go),
+    () => now,
+    later,
+  )
+  const begun: string[] = []
+  const begin = (line: string, milliseconds: number, caller = line) => {
+    const work = () => {
+      begun.push(caller)
+      now += milliseconds
+    }
+    turn([line], 0, 1, work, caller)
+  }
+  return {
+    begin,
+    begun,
+    turns,
+    until(time: number) {
+      while (now < time && turns.length > 0) turns.shift()!()
+    },
+    time: () => now,
+    rested: () => rested,
+  }
+}
+
+it('whose work takes long rests for as long while others are about, and others come as often as they like', () => {
+  const { begin, begun, until, time, rested } = turnsInTime()
+  const honest = (count: number) => {
+    for (let at = 0; at < count; at++) begin('honest', 1)
+  }
+  begin('one', 100)
+  for (let at = 0; at < 8; at++) for (const line of ['one', 'other']) begin(line, 100)
+  honest(5)
+  assert.deepEqual(begun.splice(0), ['one'])
+  // Whoever is not known yet has his first; then all whose work takes long rest together.
+  while (time() < 2000) {
+    until(time() + 20)
+    honest(2)
+  }
+  const long = begun.filter(line => line !== 'honest').length
+  assert.ok(long >= 6 && long <= 11, `${long} of 100 ms in 2 s`)
+  assert.ok(begun.length - long > 30, `${begun.length - long} of 1 ms`)
+  assert.ok(rested() > 500, `${rested()} ms`)
+  for (let at = 2; at < begun.length; at++)
+    assert.ok(begun.slice(at - 2, at + 1).includes('honest'), `none waits for more than two: ${begun.slice(at - 2, at + 1)}`)
+})
+
+it('whose work takes long does not rest where nobody else is about', () => {
+  const { begin, begun, until, time, rested } = turnsInTime()
+  for (let at = 0; at < 9; at++) begin(`line ${at % 3}`, 100)
+  until(5000)
+  assert.deepEqual([begun.length, time(), rested()], [9, 900, 0])
+  // Who was about a second ago is not any more.
+  begin('honest', 1)
+  for (let at = 0; at < 30; at++) begin('line 0', 100)
+  until(20_000)
+  assert.equal(begun.length, 9 + 1 + 30)
+  assert.ok(rested() >= 300 && rested() <= 700, `${rested()} ms`)
+})
+
+it('one piece that took long makes nobody wait whose work does not', () => {
+  const { begin, begun, until, rested, turns } = turnsInTime()
+  for (let at = 0; at < 20; at++) for (const line of ['one', 'other']) begin(line, at === 10 && line === 'one' ? 20 : 1)
+  until(1000)
+  assert.deepEqual([begun.length, rested(), turns.length], [40, 0, 0])
+})
+
+it('in the line of a merchant those who stand there for him take turns, and whose work takes long comes behind his own server', () => {
+  const { begin, begun, until, time } = turnsInTime()
+  const line = 'of merchant'
+  for (let at = 0; at < 100; at++) for (let network = 0; network < 8; network++) begin(line, 15, `192.0.2.${network}`)
+  until(200)
+  begun.length = 0
+  const waits: number[] = []
+  for (let at = 0; at < 20; at++) {
+    const asked = time()
+    begin(line, 1)
+    while (begun.at(-1) !== line) until(time() + 1)
+    waits.push(time() - asked)
+    until(time() + 40)
+  }
+  assert.ok(Math.max(...waits) <= 32, `${waits}`)
+  const networks = begun.filter(caller => caller !== line)
+  assert.ok(networks.length > 15, `${networks.length} of theirs are begun, too`)
+  assert.equal(new Set(networks).size, 8)
+  // A crowd of his own server comes first until it has had as much time.
+  begun.length = 0
+  for (let at = 0; at < 300; at++) begin(line, 1)
+  until(time() + 300)
+  const own = begun.filter(caller => caller === line).length
+  assert.ok(own >= 120 && own <= 180, `${own} of his own in 300 ms`)
+})
+
+it('whose work takes long is known by it until the others that rest have had their turns, and not for ever', () => {
+  const { begin, begun, until, time } = turnsInTime()
+  const line = 'of merchant'
+  const networks = 30
+  for (let at = 0; at < 3; at++) for (let network = 0; network < networks; network++) begin(line, 100, `192.0.2.${network}`)
+  until(networks * 100)
+  let longest = 0
+  while (begun.length < networks * 3) {
+    const asked = time()
+    begin(line, 1)
+    while (begun.at(-1) !== line) until(time() + 1)
+    longest = Math.max(longest, time() - asked)
+    until(time() + 50)
+  }
+  assert.ok(longest <= 201, `${longest} ms`)
+
+  let now = 0
+  const rests = makeRests(() => now)
+  assert.ok(rests.isEmpty())
+  rests.took('one', 100)
+  now = 20_000
+  assert.equal(rests.isEmpty(), false)
+  now = 25_000
+  assert.ok(rests.isEmpty())
 })
 
 it('whoever has gone stands in no line', async () => {

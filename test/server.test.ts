@@ -467,6 +467,35 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
   return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
 }
 
+it('what is done for one merchant comes of each network in turn', async () => {
+  const done: string[] = []
+  const all = Promise.withResolvers<void>()
+  let come = 0
+  const server = serverOf(() => ({
+    name: 'x',
+    async answer(request) {
+      if (++come === 6) all.resolve()
+      await all.promise
+      return request.inLineOf('one', () => {
+        done.push(request.address)
+        return { status: 200, body: '{}' }
+      })
+    },
+  }))
+  const port = await server.listen(0, '127.0.0.1')
+  const post = (localAddress: string) =>
+    new Promise<number>(answered => {
+      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+      const options = { port, path: '/x', method: 'POST', localAddress, headers, agent: false }
+      http.request(options, response => answered(response.resume().statusCode!)).end('a'.repeat(200 * 1024))
+    })
+  const crowd = Array.from({ length: 5 }, () => post('127.0.0.2'))
+  await eventually(async () => come === 5, 'the crowd has come')
+  await Promise.all([...crowd, post('127.0.0.3')])
+  await server.close()
+  assert.ok(done.indexOf('127.0.0.3') <= 2, `${done}`)
+})
+
 it('what is done for one merchant from many networks is done in his turns, and what fails there fails', async () => {
   const [come, done]: [Request[], string[]] = [[], []]
   const context = new AsyncLocalStorage<string>()

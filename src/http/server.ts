@@ -91,7 +91,11 @@ const writtenHeaders = headers.map((text, at) => (at % 2 === 0 ? `${text}: ` : `
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   let entrance: Listening | undefined
-  const turns = fairTurns(setImmediate, () => parts.clock.elapsed())
+  const turns = fairTurns(
+    setImmediate,
+    () => parts.clock.elapsed(),
+    go => parts.clock.after(1, go),
+  )
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
   const connections = watchConnections(
@@ -158,13 +162,14 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (lines[0] === line) return work()
     const inContext = AsyncLocalStorage.snapshot() // another begins the turn
     return new Promise((done, refused) => {
-      turns.turn([line], bytes, 1, () => {
+      const begin = () => {
         try {
           done(inContext(work))
         } catch (error) {
           refused(error)
         }
-      })
+      }
+      turns.turn([line], bytes, 1, begin, lines[0])
     })
   }
 

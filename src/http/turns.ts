@@ -3,6 +3,7 @@
 
 import { addTo } from '../platform/counts.ts'
 import { networkShare } from '../platform/network.ts'
+import { makeRests, type Rests } from './rests.ts'
 
 /** Begun in one turn for one network (a /56 and a /48 have twice and four times as many, all together twice), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
@@ -17,17 +18,32 @@ export const merchantLine = (id: string): string => `of ${id}`
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
-   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant. `begin` must not throw. */
-  turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined
+   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant: in the line of the first. `caller`: those who stand in one line for
+   * others than its own take turns in it. `begin` must not throw. */
+  turn(networks: readonly string[], bytes: number, cost: number, begin: () => void, caller?: string): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
   spent(networks: readonly string[], bytes: number): void
 }
 
-export function fairTurns(nextTurn: (go: () => void) => void, elapsed: () => number): FairTurns {
-  type Waiting = { readonly networks: readonly string[]; readonly weight: number; readonly begin: () => void }
+/** `later`: in a moment, where all who wait rest. */
+export function fairTurns(
+  nextTurn: (go: () => void) => void,
+  elapsed: () => number,
+  later: (go: () => void) => void = nextTurn,
+): FairTurns {
+  type Waiting = {
+    readonly networks: readonly string[]
+    readonly caller: string
+    readonly weight: number
+    readonly begin: () => void
+  }
+  type Line = Map<string, Set<Waiting>>
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
-  const waiting = new Map<string, Set<Waiting>>()
+  const waiting = new Map<string, Line>()
+  const restsOfLines = makeRests(elapsed)
+  /** Of those who stand in the lines of others. */
+  const restsIn = new Map<string, Rests>()
   let isScheduled = false
   /** Milliseconds in this turn. */
   let took = 0
@@ -39,33 +55,58 @@ export function fairTurns(nextTurn: (go: () => void) => void, elapsed: () => num
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  function go({ networks, weight, begin }: Waiting): void {
+  const isRested = (network: string, caller: string): boolean =>
+    restsOfLines.isOver(network) && restsIn.get(network)?.isOver(caller) !== false
+  function go({ networks, caller, weight, begin }: Waiting): void {
+    const [network] = networks as readonly [string]
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
-    took += elapsed() - started
+    const milliseconds = elapsed() - started
+    took += milliseconds
+    restsOfLines.took(network, milliseconds)
+    if (caller !== network && !restsIn.has(network)) restsIn.set(network, makeRests(elapsed))
+    restsIn.get(network)?.took(caller, milliseconds)
+  }
+
+  function firstOf(network: string, line: Line): Waiting | undefined {
+    if (!restsOfLines.isOver(network)) return undefined
+    const [first] = line.keys()
+    const rests = restsIn.get(network)
+    const caller = rests ? rests.nextOf(line) : first
+    const [one] = line.get(caller ?? '') ?? []
+    return one
   }
 
   /** One of each line. Those that had nothing come first when it goes on, in this turn or the next. */
   function beginOfEach(): boolean {
     let hasBegun = false
     for (const [network, line] of [...waiting]) {
-      const [one] = line
-      if (one && !isRoom(one.networks, one.weight)) continue
+      const one = firstOf(network, line)
+      if (!one || !isRoom(one.networks, one.weight)) continue
       waiting.delete(network)
-      if (!one) continue
-      line.delete(one)
+      leave(line, one)
+      const own = line.get(one.caller)
+      if (own) {
+        line.delete(one.caller)
+        line.set(one.caller, own)
+      }
       if (line.size > 0) waiting.set(network, line)
       go(one)
       hasBegun = true
     }
     return hasBegun
   }
+  function leave(line: Line, one: Waiting): void {
+    const own = line.get(one.caller)
+    own?.delete(one)
+    if (own?.size === 0) line.delete(one.caller)
+  }
 
-  function schedule(): void {
+  function schedule(soon = nextTurn): void {
     if (isScheduled) return
     isScheduled = true
-    nextTurn(() => {
+    soon(() => {
       isScheduled = false
       took = 0
       begun.clear()
@@ -74,25 +115,35 @@ export function fairTurns(nextTurn: (go: () => void) => void, elapsed: () => num
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       while (beginOfEach());
-      if (waiting.size + owed.size > 0) schedule()
+      for (const [network, rests] of restsIn) if (rests.isEmpty()) restsIn.delete(network)
+      const rest = [...waiting].every(([network, line]) => !firstOf(network, line))
+      if (waiting.size + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
 
-  function turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined {
+  function turn(
+    networks: readonly string[],
+    bytes: number,
+    cost: number,
+    begin: () => void,
+    caller = networks[0]!,
+  ): (() => void) | undefined {
     const [network] = networks as readonly [string]
     const weight = cost + bytes / bytesForOne
-    const circles = [...networks, everybody]
+    const one = { networks: [...networks, everybody], caller, weight, begin }
     const line = waiting.get(network)
     schedule()
-    const one = { networks: circles, weight, begin }
-    if (!line && isRoom(circles, weight)) {
+    if (!line && isRested(network, caller) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
-    const own = line ?? new Set<Waiting>()
-    own.add(one)
+    const own = line ?? new Map<string, Set<Waiting>>()
+    own.set(caller, (own.get(caller) ?? new Set()).add(one))
     waiting.set(network, own)
-    return () => void own.delete(one)
+    return () => {
+      leave(own, one)
+      if (own.size === 0 && waiting.get(network) === own) waiting.delete(network)
+    }
   }
 
   return {

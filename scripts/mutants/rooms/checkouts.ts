@@ -59,12 +59,4 @@ export const checkoutsMutants: readonly Mutant[] = [
     find: "  if (registration && 'refused' in registration) return registration\n", instead: '' },
   { name: 'the form holds what a checkout says while it asks for the rest', file: 'src/checkouts/view.ts', tests: ['checkoutView'],
     find: '  const { values, ...checkout } = opened\n', instead: '  const { values } = opened\n  const checkout = opened\n' },
-  { name: 'a change of a checkout holds it for nobody', file: 'src/http/v1/checkouts.ts', tests: ['held'],
-    find: "    if (!isHeldForMerchant(parts, request, channel.merchantId, checkout.values)) return tooManyAtOnce(parts, request)\n    const admitted", instead: '    const admitted' },
-  { name: 'the end of a checkout holds it for nobody', file: 'src/http/v1/checkouts.ts', tests: ['held'],
-    find: "    if (!isHeldForMerchant(parts, request, channel.merchantId, checkout.values)) return tooManyAtOnce(parts, request)\n    const refused", instead: '    const refused' },
-  { name: 'the status of a checkout is held for a merchant where anybody reads it', file: 'src/http/v1/checkouts.ts', tests: ['held'],
-    find: '      : isHeldForBrowser(parts, request, checkout.values)\n', instead: '      : true\n' },
-  { name: 'the status of a checkout holds it for nobody', file: 'src/http/v1/checkouts.ts', tests: ['held'],
-    find: '      ? isHeldForMerchant(parts, request, channel.merchantId, checkout.values)\n', instead: '      ? true\n' },
 ]
