@@ -330,6 +330,11 @@ describe('what is a card number', () => {
       `99${number}`,
       `${number}0534123`,
       '2034-05-31 10:00:00',
+      'double room 24.12.2026 - 30.12.2026',
+      '23.12.2026-31.12.2026',
+      '24.12.2026 - 1.1.2027',
+      '2026-12-01 2026-12-12',
+      '70.110.228.119 2026-11-28 06:12:13',
       '1234567.89',
       '+49 89 1234567',
       'x'.repeat(40),
@@ -339,6 +344,27 @@ describe('what is a card number', () => {
       'a%20b',
     ])
       assert.equal(mask(text), text)
+  })
+
+  test('no stay of a hotel is one, and a number beside a date is', () => {
+    const day = (time: number) => new Date(time).toISOString().slice(0, 10).split('-')
+    for (let from = Date.UTC(2026, 0, 1), days = 0; days < 365; days++)
+      for (let nights = 1; nights <= 14; nights++) {
+        const [one, two] = [from + days * 86_400_000, from + (days + nights) * 86_400_000].map(day)
+        for (const text of [
+          `${one!.toReversed().join('.')} - ${two!.toReversed().join('.')}`,
+          `${one!.join('-')} ${two!.join('-')}`,
+        ])
+          if (mask(text) !== text) assert.fail(text)
+      }
+    for (const date of ['24.12.2026', '2026-12-24', '1.1.2027'])
+      for (const text of [
+        `${date} ${number}`,
+        `${number} ${date}`,
+        `4539 5787 6362 1486 ${date}`,
+        `${date} - 4539.5787.6362.1486`,
+      ])
+        assert.doesNotMatch(mask(text).replace(/\D/g, ''), /45395787|57876362|87636214/, text)
   })
 
   test('what honest shops write stays as it came, also where it is escaped twice', () => {
@@ -474,6 +500,13 @@ describe('what is a CVV', () => {
     ['CVV/CVC: 942', 'CVV/CVC: xxx'],
     ['CVC/CVV 942', 'CVC/CVV xxx'],
     ['the cvv code is 942', 'the cvv code is xxx'],
+    ['a:1:{s:3:"cvv";s:3:"942";}', 'a:1:{s:3:"cvv";s:3:"xxx";}'],
+    ['["cvv"]=> string(3) "942"', '["cvv"]=> string(3) "xxx"'],
+    ['{"cvv":{"S":"942"}}', '{"cvv":{"S":"xxx"}}'],
+    ['{"cvv":{"stringValue":"942"}}', '{"cvv":{"stringValue":"xxx"}}'],
+    ['{"cvv":{"$numberInt":"942"}}', '{"cvv":{"$numberInt":"xxx"}}'],
+    ["{u'cvv': u'942'}", "{u'cvv': u'xxx'}"],
+    ['cvv=Optional("942")', 'cvv=Optional("xxx")'],
   ] as const)
     test(`${text}: by a name that means nothing else`, () => {
       assert.equal(mask(text), masked)
@@ -491,6 +524,20 @@ describe('what is a CVV', () => {
         assert.equal(shortenCards(text, standardBrands).includes('942'), !is, text)
       }
     })
+  test('it is known behind month and year whatever parts them, with the year first, and where another number may begin in the card', () => {
+    for (const [text, masked] of [
+      [`${number}^12^30^942`, 'xxxxxxxxxxxx1486^12^30^xxx'],
+      [`${number}~12~30~942`, 'xxxxxxxxxxxx1486~12~30~xxx'],
+      [`${number}_12_2030_942`, 'xxxxxxxxxxxx1486_12_2030_xxx'],
+      [`${number}#12#30#942`, 'xxxxxxxxxxxx1486#12#30#xxx'],
+      [`${number}&12&30&942`, 'xxxxxxxxxxxx1486&12&30&xxx'],
+      [`${number}|3012|942`, 'xxxxxxxxxxxx1486|3012|xxx'],
+      [`${number} 2030-12 942`, 'xxxxxxxxxxxx1486 2030-12 xxx'],
+      [`${number} 24.12.2026`, 'xxxxxxxxxxxx1486 24.12.2026'],
+      ['4625 5349 5736 5658 1127 890', 'xxxx xxxx xxxx xxxx 1127 xxx'],
+    ] as const)
+      assert.equal(mask(text), masked)
+  })
   test('it is hidden as programs write it: in words of a name, in tables that were escaped, behind a date that was', () => {
     const cell = (text: string) => `&lt;td style=&quot;width:120px&quot;&gt;${text}&lt;/td&gt;`
     for (const text of [
@@ -720,7 +767,7 @@ const identifiers = [
   'customer.browserFingerprint.id', 'customer.browserFingerprint.value', 'shipping.customer.merchantCustomerId', 'shipping.customer.phone',
   'shipping.customer.mobile', 'shipping.customer.workPhone', 'shipping.customer.identificationDocId', 'shipping.trackingNumber',
   'cart.items[n].merchantItemId', 'cart.items[n].sku', 'cart.items[n].shippingTrackingNumber', 'merchant.phone', 'merchant.submerchantId',
-  'standingInstruction.initialTransactionId', 'threeDSecure.xid', 'airline.bookingRefNum', 'airline.passengers[n].ticketNumber', 'airline.passengers[n].phone',
+  'standingInstruction.initialTransactionId', 'threeDSecure.xid', 'threeDSecure.dsTransactionId', 'threeDSecure.acsTransactionId', 'airline.bookingRefNum', 'airline.passengers[n].ticketNumber', 'airline.passengers[n].phone',
   'airline.passengers[n].frequentFlyerNumber', 'airline.passengers[n].legs[n].ticketNumber', 'airline.passengers[n].legs[n].flightNumber',
   'airline.passengers[n].legs[n].exchangeTicketNum', 'airline.passengers[n].legs[n].couponNumber',
 ] // biome-ignore format: one list

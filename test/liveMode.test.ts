@@ -736,6 +736,21 @@ describe('a live gateway and its database', () => {
     assert.equal((await commands.runIn(live, 'list')).code, 0)
   })
 
+  it('a command that has forgotten its mode is refused also where nothing says any more whose the database is', async () => {
+    await withPool(database.connection, async pool => {
+      const { rows } = await pool.query('delete from installation returning to_jsonb(installation) as row')
+      assert.equal(rows.length, 1)
+      try {
+        const { code, out } = await commands.runIn({ ...live, MODE: '' }, 'list')
+        assert.equal(code, 1)
+        assert.match(out, /belongs to live mode/)
+        assert.equal((await commands.runIn(live, 'list')).code, 0)
+      } finally {
+        await pool.query('insert into installation select (jsonb_populate_record(null::installation, $1)).*', [rows[0].row])
+      }
+    })
+  })
+
   it('a second PSP is refused, of a seed as of the database', async () => {
     const second = put('second.json', { psp: { id: 'e7'.repeat(16), name: 'Second' } })
     const sentence = /An installation has one PSP, not 7e57c0de0{23}a \(PSP\) and (e7){16} \(Second\)/

@@ -86,6 +86,11 @@ describe('a request', () => {
     }
   })
 
+  it('with a CVV whose card number stands in what is cut of a large form hides it', () => {
+    const value = `{"securityCode":"944","address":"${'a street '.repeat(1000)}","number":"4539578763621486"}`
+    assert.match(heldForm({ pairs: [['customParameters[card]', value]] }).pairs[0]![1], /^\{"securityCode":"xxx"/)
+  })
+
   it('with card numbers where a value of a large form is cut twice hides each', () => {
     const padding = 'y '.repeat(5000)
     for (const between of ['%252520'.repeat(68), ' '.repeat(470), '%2520'.repeat(80), `<b class="${'z'.repeat(180)}">`.repeat(3)])

@@ -367,6 +367,17 @@ describe('a command that is killed', () => {
   })
 })
 
+it('a seed that names an id twice, one below itself, is refused in a sentence', async () => {
+  const { psp, divisions, tokens } = JSON.parse(readFileSync(sandboxSeed, 'utf8'))
+  const [id, name] = [sandbox.entityId, 'Below itself']
+  const merchants = [{ id, name, channels: [{ id, name }] }]
+  const own = { ...tokens[0], entities: [id] }
+  writeFileSync(file('circle.json'), JSON.stringify({ psp, divisions: [{ ...divisions[0], merchants }], tokens: [own] }))
+  const { code, out } = await tollgate('seed', file('circle.json'))
+  assert.equal(code, 1)
+  assert.match(out, /the id stands twice in the file/)
+})
+
 it('a seed of before does not bring a followed token back', async () => {
   const { psp } = JSON.parse(readFileSync(sandboxSeed, 'utf8'))
   const token = 'w8Yt3Kq9Zs5Vb2Nx7Lm4Rc6Hd1Fg0Pj'

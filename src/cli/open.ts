@@ -28,7 +28,7 @@ import { makeLog } from '../platform/log.ts'
 import { channelRefusal } from '../start/channelRefusal.ts'
 import { watchClock } from '../start/clockWatch.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
-import { openDatabase } from '../start/database.ts'
+import { modeBefore, openDatabase } from '../start/database.ts'
 import { refuseReporting } from '../start/reporting/whose.ts'
 import { compareKeys, type Keys, writerOf, writingWithProved } from '../vault/keys.ts'
 import { type Proof, readProofs } from '../vault/store.ts'
@@ -113,13 +113,15 @@ async function look(
       refuseCommand(error instanceof OperatorError ? error.message : `The database cannot be reached: ${error.message}.`),
     )
     if (config.databaseUrl === undefined && !(await isServerOf(pool, config.dataDir))) refuseCommand(noGatewayOn(config))
-    compareModes(await readMode(pool), config.mode)
+    const mode = await readMode(pool)
+    compareModes(mode, config.mode)
     await refuseReporting(pool)
     if (proofs.length === 0) refuseCommand('No gateway has used this database yet: start one on it first.')
     const other = await otherSchema(pool)
     if (other !== undefined && !mayBeOther) refuseCommand(other)
     if (other !== undefined) process.stderr.write(`${other}\n`)
     const keys = keysOf(config, proofs)
+    if (mode === undefined) compareModes(await modeBefore(pool, keys, systemClock.real()), config.mode)
     await judge(pool)
     return { keys, other }
   } finally {

@@ -10,7 +10,10 @@ const gap = '[^\\p{L}\\p{N}]'
 /** In scripts without blanks between words letters of theirs stand beside what has other ones. */
 const latin = '[\\p{Script=Latin}\\p{N}]'
 const code = `\\p{Nd}{3,4}(?!${latin})`
-const between = `(?:(?:is|code|number|no|value|cv[vcn]2?|cid|csc)${gap}{1,8}){0,2}`
+/** What programs write before a value to say what it is: PHP (`s:3:"947"`, `string(3) "947"`), documents of databases (`{"S":"947"}`, `NumberInt(947)`), and other languages. */
+const type =
+  's:\\p{Nd}{1,2}|string\\(\\p{Nd}{1,2}\\)|[sniub]|(?:string|integer)(?:value)?|int|number(?:int|long|decimal)|decimal|optional|some|val'
+const between = `(?:(?:is|code|number|no|value|cv[vcn]2?|cid|csc|${type})${gap}{1,8}){0,2}`
 const atItsBeginning = `(?<!${latin})(?:(?:(?:credit|debit)?card|cc)${gap}?)?`
 /** `creditCardCvv` is one where something is said to be it: `invalidCvv`, `checkCvv` are none. */
 const behindWords = '(?-i:(?<=\\p{Ll})(?=\\p{Lu}))'
@@ -25,13 +28,21 @@ const namedBeside = named(`${ownNames}|${otherNames}`)
 const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,8})${code}`
 /** As a mark of XML or HTML names what stands behind it. */
 const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
-const separators = `[\\s/\\uff0f|.,;:"'\\\\\\p{Pd}]`
+const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
 const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
-const rightBehindExpiry = new RegExp(`((?<=\\p{Nd}{4}${gap}{1,4})(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}`, 'gu')
+const rightBehind = `(?<=[\\p{Nd}x]{4}${gap}{1,4})`
+const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}`, 'gu')
+/** As ISO 8583 has them. */
+const rightBehindYear = new RegExp(
+  `(${rightBehind}(?:20)?[2-4]\\p{Nd}${separators}{0,3}(?:0[1-9]|1[0-2])${gap}{1,8})(?!20\\p{Nd}{2})${code}`,
+  'gu',
+)
 
 /** What stands behind the number on a magnetic stripe, which has a CVV of its own; chips and terminals write a D. */
 const behindStripe = /(\p{Nd}{4}[=D]|\^)\p{Nd}{7,}/giu
+
+const besides = [namedBeside, behindExpiry, rightBehindExpiry, rightBehindYear, behindStripe]
 
 /** What is shorter than a name and its three digits holds none. */
 const shortest = 6
@@ -41,7 +52,7 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
   if (text.length < shortest) return text
   const hideIn = (text: string, pattern: RegExp) =>
     text.replace(pattern, (found, before: string) => before + hide(found.slice(before.length)))
-  return (besideNumber ? [namedBeside, behindExpiry, rightBehindExpiry, behindStripe] : [ownNamed]).reduce(hideIn, text)
+  return (besideNumber ? besides : [ownNamed]).reduce(hideIn, text)
 }
 
 const begins = '(?:<|&lt;)'

@@ -114,7 +114,8 @@ export function withoutCodes(
   return changeAsMeant(asWritten, change, asWritten === text ? meant.plain : undefined)
 }
 
-const crossed = (text: string): string => text.replace(digits, 'x')
+/** Each of its digits is an `x`. */
+export const crossed = (text: string): string => text.replace(digits, 'x')
 
 /** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
 export function withoutNumber(text: string, number: string): string {
@@ -328,6 +329,8 @@ type Run = {
   readonly strange: Uint32Array
   /** Sums for the check digit up to each digit, with the digits at odd places doubled, and with those at even ones: any part is judged in one step. */
   readonly sums: readonly [oddDoubled: Uint32Array, evenDoubled: Uint32Array]
+  /** Of three groups each, where they were looked for. */
+  dates?: readonly (readonly [first: number, last: number])[]
 }
 
 /** Room for runs of so many characters, which are read one after the other. */
@@ -405,13 +408,47 @@ function endOfNumber(
   return undefined
 }
 
-/** Is there nothing strange between its digits, or do they stand in groups as on a card, or each alone? */
-function isWritten({ begins, strange }: Run, first: number, last: number): boolean {
-  if (strange[first] === strange[last]) return true
+/** Is there nothing strange between its digits, and do they hold no date, or do they stand in groups as on a card, or each alone? */
+function isWritten(run: Run, first: number, last: number): boolean {
+  const { begins, strange } = run
+  if (strange[first] === strange[last]) return !holdsDate(run, first, last)
   const length = last - first + 1
   let groups = 1
   for (let place = first + 1; place <= last; place++) if (begins[place]) groups |= 1 << (place - first)
   return groups === cardGroups[length] || groups === 2 ** length - 1
+}
+
+/** Three of its groups are a date, as no card has them: stays of hotels (`24.12.2026 - 30.12.2026`), and the times of logs. */
+function holdsDate(run: Run, first: number, last: number): boolean {
+  run.dates ??= datesIn(run)
+  return run.dates.some(([from, to]) => first <= from && to <= last)
+}
+
+function datesIn({ begins, digits }: Run): [first: number, last: number][] {
+  const dates: [number, number][] = []
+  let [before, middle, group] = [-1, -1, -1]
+  for (let place = 0; place <= digits.length; place++) {
+    if (place < digits.length && !begins[place]) continue
+    // A group has ended.
+    if (before >= 0 && isDate(digits, before, middle, group, place)) dates.push([before, place - 1])
+    before = middle
+    middle = group
+    group = place
+  }
+  return dates
+}
+
+/** Day, month and year, or year, month and day: three groups, where each begins, and where the last ends. */
+function isDate(digits: string, first: number, second: number, third: number, end: number): boolean {
+  const [one, two, three] = [second - first, third - second, end - third]
+  if (two > 2 || one + three > 6 || Math.max(one, three) !== 4) return false
+  const [year, day] = one === 4 ? [first, third] : [third, first]
+  const [days, months, century] = [
+    Number(digits.slice(day, day + Math.min(one, three))),
+    Number(digits.slice(second, third)),
+    digits.slice(year, year + 2),
+  ]
+  return days >= 1 && days <= 31 && months >= 1 && months <= 12 && (century === '19' || century === '20')
 }
 
 /** Its digits as ours. */

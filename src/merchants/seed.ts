@@ -353,7 +353,13 @@ export const takenIds = (entities: readonly SeedEntity[], there: ReadonlyMap<str
 
 /** The same entity, or one above the other. */
 function isRelated(one: string, other: string, known: ReadonlyMap<string, SeedEntity>): boolean {
-  const isAbove = (above: string, below: string | null): boolean =>
-    below !== null && (above === below || isAbove(above, known.get(below)?.parentId ?? null))
+  const isAbove = (above: string, below: string): boolean => {
+    const seen = new Set<string>() // ids that stand twice may go in a circle
+    for (let at: string | null = below; at !== null && !seen.has(at); at = known.get(at)?.parentId ?? null) {
+      if (at === above) return true
+      seen.add(at)
+    }
+    return false
+  }
   return isAbove(one, other) || isAbove(other, one)
 }

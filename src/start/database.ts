@@ -208,7 +208,7 @@ async function sharesSessions(pool: pg.Pool): Promise<boolean> {
 }
 
 /** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */
-async function modeBefore(pool: pg.Pool, keys: Keys, now: number): Promise<InstallationMode> {
+export async function modeBefore(pool: pg.Pool, keys: Keys, now: number): Promise<InstallationMode> {
   return (await readMode(pool)) ?? ((await findPublicTokens(pool, keys, now)).length > 0 ? 'sandbox' : 'live')
 }
 

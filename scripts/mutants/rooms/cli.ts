@@ -166,4 +166,6 @@ export const cliMutants: readonly Mutant[] = [
     find: 'if (isUnknown(error))', instead: 'if (isUnknown(error) && !error)' },
   { name: 'commands: a database that goes away is a stack trace', file: 'src/cli/open.ts', tests: ['tokens'],
     find: '  if (isLost(error))\n', instead: '  if (isLost(error) && !error)\n' },
+  { name: 'commands: a database whose mode is gone is anybody’s', file: 'src/cli/open.ts', tests: ['liveMode'],
+    find: 'if (mode === undefined) compareModes(', instead: 'if (false) compareModes(' },
 ]

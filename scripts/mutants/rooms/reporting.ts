@@ -137,4 +137,6 @@ export const reportingMutants: readonly Mutant[] = [
     find: 'own.length >= waitingMost - waitingCount', instead: 'waitingCount >= waitingMost' },
   { name: 'records: those who came first are written first, however many', file: 'src/reporting/requests/keep.ts', tests: ['requestRecords'],
     find: '    waiting.delete(merchantId)\n', instead: '    if (own.length === 1) waiting.delete(merchantId)\n' },
+  { name: 'records: a CVV is shown whose card number was cut off', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: 'withoutCodes(maskCardNumbers(beginningOf(text, 2 * valueMost)), true, crossed)', instead: 'maskCardNumbers(beginningOf(text, 2 * valueMost))' },
 ]

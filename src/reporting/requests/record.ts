@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { beginningOf, maskCardNumbers, maskKeyed, mayBeRepeated } from '../../contract/cardNumbers.ts'
+import { beginningOf, crossed, maskCardNumbers, maskKeyed, mayBeRepeated, withoutCodes } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -57,7 +57,8 @@ const heldMost = 8 * 1024
  * stranger sends is as long as he likes. */
 function beginning(text: string): string {
   if (text.length <= valueMost) return text
-  const masked = maskCardNumbers(beginningOf(text, 2 * valueMost))
+  // The number beside which it would be known for a CVV may stand in what is cut.
+  const masked = withoutCodes(maskCardNumbers(beginningOf(text, 2 * valueMost)), true, crossed)
   return Buffer.from(`${beginningOf(masked, valueMost)}…`).toString()
 }
 
