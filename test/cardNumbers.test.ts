@@ -410,6 +410,8 @@ describe('what is a card number', () => {
       '④'.repeat(100_000),
       '⁴ '.repeat(60_000),
       '\u{1f10a}'.repeat(60_000),
+      '24.12.2026 '.repeat(11_000),
+      'cvv s:3:'.repeat(15_000),
       'cvv '.repeat(30_000),
       'cvv       number      '.repeat(6000),
       `${number} ${'security code is '.repeat(7000)}`,

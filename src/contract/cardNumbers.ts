@@ -329,8 +329,8 @@ type Run = {
   readonly strange: Uint32Array
   /** Sums for the check digit up to each digit, with the digits at odd places doubled, and with those at even ones: any part is judged in one step. */
   readonly sums: readonly [oddDoubled: Uint32Array, evenDoubled: Uint32Array]
-  /** Of three groups each, where they were looked for. */
-  dates?: readonly (readonly [first: number, last: number])[]
+  /** Where they were looked for: with which digit each begins, and with which it ends. */
+  dates?: ReadonlyMap<number, number>
 }
 
 /** Room for runs of so many characters, which are read one after the other. */
@@ -421,16 +421,17 @@ function isWritten(run: Run, first: number, last: number): boolean {
 /** Three of its groups are a date, as no card has them: stays of hotels (`24.12.2026 - 30.12.2026`), and the times of logs. */
 function holdsDate(run: Run, first: number, last: number): boolean {
   run.dates ??= datesIn(run)
-  return run.dates.some(([from, to]) => first <= from && to <= last)
+  if (run.dates.size > 0) for (let place = first; place < last; place++) if (run.dates.get(place)! <= last) return true
+  return false
 }
 
-function datesIn({ begins, digits }: Run): [first: number, last: number][] {
-  const dates: [number, number][] = []
+function datesIn({ begins, digits }: Run): Map<number, number> {
+  const dates = new Map<number, number>()
   let [before, middle, group] = [-1, -1, -1]
   for (let place = 0; place <= digits.length; place++) {
     if (place < digits.length && !begins[place]) continue
     // A group has ended.
-    if (before >= 0 && isDate(digits, before, middle, group, place)) dates.push([before, place - 1])
+    if (before >= 0 && isDate(digits, before, middle, group, place)) dates.set(before, place - 1)
     before = middle
     middle = group
     group = place
