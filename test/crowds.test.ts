@@ -1917,6 +1917,46 @@ it('in the line of a merchant those who stand there for him take turns, and whos
   assert.ok(own >= 120 && own <= 180, `${own} of his own in 300 ms`)
 })
 
+it('in the line of a merchant nobody comes before his own server because nobody knows him yet', () => {
+  const { begin, begun, until, time } = turnsInTime()
+  const line = 'of merchant'
+  let networks = 0
+  const press = () => begin(line, 50, `network ${networks++}`)
+  for (let at = 0; at < 64; at++) press()
+  const waits: number[] = []
+  const own = () => begun.filter(caller => caller === line).length
+  for (let at = 0; at < 20; at++) {
+    const asked = time()
+    begin(line, 1)
+    while (own() <= at) until(time() + 1)
+    waits.push(time() - asked)
+    until(time() + 40)
+    press()
+  }
+  assert.ok(Math.max(...waits) <= 101, `${waits}`)
+  const shown = new Set(begun).size - 1
+  assert.ok(shown >= 8, `${shown} of them are begun, too`)
+})
+
+it('what others do in the line of a merchant makes his own server none whose work takes long', () => {
+  const { begin, begun, until, time } = turnsInTime()
+  const line = 'of merchant'
+  const own = () => begun.filter(caller => caller === line).length
+  let networks = 0
+  const waits: number[] = []
+  for (let at = 0; at < 50; at++) {
+    begin('of another', 100)
+    begin(line, 30, `network ${networks++}`)
+    const [asked, before] = [time(), own()]
+    begin(line, 1)
+    while (own() === before) until(time() + 1)
+    waits.push(time() - asked)
+    until(time() + 20)
+  }
+  assert.ok(Math.max(...waits) <= 131, `${waits}`)
+  assert.ok(waits.filter(wait => wait > 101).length < 5, `${waits}`)
+})
+
 it('whose work takes long is known by it until the others that rest have had their turns, and not for ever', () => {
   const { begin, begun, until, time } = turnsInTime()
   const line = 'of merchant'

@@ -13,8 +13,8 @@ const knownTimes = 200
 export type Rests = {
   /** Whether somebody's work may go on. */
   isOver(whom: string): boolean
-  /** Whose turn it is of those who wait, in their order. */
-  nextOf(waiting: ReadonlyMap<string, unknown>): string | undefined
+  /** Whose turn it is of those who wait, in their order. The owner's work is taken for short until it is known; that of others, of whom there may be many, is not. */
+  nextOf(waiting: ReadonlyMap<string, unknown>, owner: string, mayGo: (whom: string) => boolean): string | undefined
   took(whom: string, milliseconds: number): void
   /** Nobody is known. */
   isEmpty(): boolean
@@ -39,9 +39,10 @@ export function makeRests(elapsed: () => number): Rests {
 
   return {
     isOver,
-    nextOf(waiting) {
-      if (owed > 0) for (const whom of waiting.keys()) if (!takesLong(whom)) return whom
-      for (const whom of waiting.keys()) if (isOver(whom)) return whom
+    nextOf(waiting, owner, mayGo) {
+      const isShort = (whom: string) => (known.has(whom) ? !takesLong(whom) : whom === owner)
+      const ranks = owed > 0 ? [isShort, (whom: string) => !takesLong(whom), isOver] : [isOver]
+      for (const judged of ranks) for (const whom of waiting.keys()) if (judged(whom) && mayGo(whom)) return whom
       return undefined
     },
     took(whom, milliseconds) {

@@ -44,6 +44,7 @@ export function fairTurns(
   const restsOfLines = makeRests(elapsed)
   /** Of those who stand in the lines of others. */
   const restsIn = new Map<string, Rests>()
+  const nobodys = makeRests(elapsed)
   let isScheduled = false
   /** Milliseconds in this turn. */
   let took = 0
@@ -55,8 +56,10 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
+  /** What others do in a line makes nobody of it one whose work takes long, and they rest for themselves. */
+  const restsAs = (network: string, caller: string): string => (caller === network ? network : `at ${network}`)
   const isRested = (network: string, caller: string): boolean =>
-    restsOfLines.isOver(network) && restsIn.get(network)?.isOver(caller) !== false
+    restsOfLines.isOver(restsAs(network, caller)) && restsIn.get(network)?.isOver(caller) !== false
   function go({ networks, caller, weight, begin }: Waiting): void {
     const [network] = networks as readonly [string]
     for (const network of networks) addTo(begun, network, weight)
@@ -64,16 +67,14 @@ export function fairTurns(
     begin()
     const milliseconds = elapsed() - started
     took += milliseconds
-    restsOfLines.took(network, milliseconds)
+    restsOfLines.took(restsAs(network, caller), milliseconds)
     if (caller !== network && !restsIn.has(network)) restsIn.set(network, makeRests(elapsed))
     restsIn.get(network)?.took(caller, milliseconds)
   }
 
   function firstOf(network: string, line: Line): Waiting | undefined {
-    if (!restsOfLines.isOver(network)) return undefined
-    const [first] = line.keys()
-    const rests = restsIn.get(network)
-    const caller = rests ? rests.nextOf(line) : first
+    const mayGo = (caller: string) => restsOfLines.isOver(restsAs(network, caller))
+    const caller = (restsIn.get(network) ?? nobodys).nextOf(line, network, mayGo)
     const [one] = line.get(caller ?? '') ?? []
     return one
   }

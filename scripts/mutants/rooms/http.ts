@@ -493,4 +493,8 @@ export const httpMutants: readonly Mutant[] = [
     find: '      : isHeldForBrowser(parts, request, checkout.values)\n', instead: '      : true\n' },
   { name: 'the status of a checkout holds it for nobody', file: 'src/http/v1/checkouts.ts', tests: ['held'],
     find: '      ? isHeldForMerchant(parts, request, channel.merchantId, checkout.values)\n', instead: '      ? true\n' },
+  { name: 'http: in a line of a merchant strangers come before his server', file: 'src/http/rests.ts', tests: ['crowds'],
+    find: '? [isShort, (whom: string)', instead: '? [(whom: string)' },
+  { name: 'http: what others do in a line is the merchant’s', file: 'src/http/turns.ts', tests: ['crowds'],
+    find: '(caller === network ? network : `at ${network}`)', instead: '(caller === network ? network : network)' },
 ]
