@@ -2,8 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { sealValues, wireIdOf } from '../src/checkouts/checkout.ts'
 import type { CheckoutParts } from '../src/checkouts/parts.ts'
 import { formView } from '../src/checkouts/view.ts'
@@ -14,6 +12,7 @@ import type { Seed } from '../src/merchants/seed.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import { type Fields, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
+import { heldMemory } from './support/memory.ts'
 
 const shop = {
   merchantId: '8a829400000000000000000000000001',
@@ -162,12 +161,6 @@ test('details that are only stored: cards, and no amount', async () => {
 })
 
 test('what its merchant said is not held while the rest is asked for, however many ask for the form of a large one', async () => {
-  setFlagsFromString('--expose-gc')
-  const held = () => {
-    runInNewContext('gc')()
-    const { heapUsed, arrayBuffers } = process.memoryUsage()
-    return (heapUsed + arrayBuffers) / 2 ** 20
-  }
   const name = { merchantId: shop.merchantId, id: 'b'.repeat(32) }
   const said = Array.from({ length: 250 }, (_, at) => [`cart.items[${at}].description`, 'x'.repeat(1000)])
   const sealed = sealValues({ keys: testKeys, random: systemRandom }, name, new Map(said as never))
@@ -180,12 +173,12 @@ test('what its merchant said is not held while the rest is asked for, however ma
     await goOn.promise
     return { rows: [] }
   }
-  const before = held()
+  const before = heldMemory()
   const views = Array.from({ length: 40 }, () =>
     formView({ ...parts, database: { work: { query } } } as unknown as CheckoutParts, wireIdOf(name.merchantId, name.id)),
   )
   while (asked < views.length) await new Promise(resolve => setImmediate(resolve))
-  const more = held() - before
+  const more = heldMemory() - before
   goOn.resolve()
   for (const view of await Promise.all(views)) assert.equal(view.state, 'open')
   assert.ok(more < 4, `${more.toFixed(1)} MiB are held for 40 of 0.25 MiB`)

@@ -5,8 +5,6 @@ import { EventEmitter, once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import net, { connect, type Socket } from 'node:net'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type pg from 'pg'
 import { sealValues } from '../src/checkouts/checkout.ts'
 import type { Form } from '../src/contract/form.ts'
@@ -54,6 +52,7 @@ import { costsTimes } from './support/costs.ts'
 import { ended } from './support/ended.ts'
 import { eventually, patient, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
+import { heldMemory } from './support/memory.ts'
 import { slowBank } from './support/slowBank.ts'
 
 type FakeSocket = Socket & { closed: boolean }
@@ -2144,12 +2143,6 @@ describe('requests of a token', () => {
   })
 
   it('hold nothing but what is known of them, however long their answers take; and no more than so many are under way', async () => {
-    setFlagsFromString('--expose-gc')
-    const held = () => {
-      runInNewContext('gc')()
-      const { heapUsed, arrayBuffers } = process.memoryUsage()
-      return (heapUsed + arrayBuffers) / 2 ** 20
-    }
     const payment = { entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...visa }
     const slow = { ...payment, ...bank.slowly, unknown: 'x'.repeat(240_000) }
     const body = Buffer.from(new URLSearchParams(slow).toString())
@@ -2162,7 +2155,7 @@ describe('requests of a token', () => {
       'Connection: close',
     ]
     const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
-    const earlier = held()
+    const earlier = heldMemory()
     let answered = 0
     const answers = Array.from({ length: atOnce }, async () => {
       const socket = connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1').setEncoding('latin1')
@@ -2180,7 +2173,7 @@ describe('requests of a token', () => {
       return rows[0].count === atOnce
     }, 'all are under way')
     // Alone their bodies are 27 MiB.
-    await eventually(async () => held() - earlier < 14, 'the bodies are let go')
+    await eventually(async () => heldMemory() - earlier < 14, 'the bodies are let go')
     assert.equal(answered, 0, 'the answers must still be awaited, or nothing is seen')
     const authorization = { Authorization: `Bearer ${accessToken}` }
     const refused = await gateway.post('/v1/payments', payment, authorization)
