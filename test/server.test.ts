@@ -452,13 +452,17 @@ it('every route for tokens asks for one, and no other does', async () => {
   }
 })
 
+/** It stands before what `serverOf` makes. */
+const proxyOfServer = '127.0.0.9'
 /** Without a gateway behind it. */
 function serverOf(find: Router, patience?: Patience, clock = patience ? systemClock : clockWith(() => 0)) {
   const quiet = () => {}
   const parts = { random: systemRandom, clock, build: 'test', count: { request: quiet }, publicUrl: () => '' }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
+  const trustedProxies = new BlockList()
+  trustedProxies.addAddress(proxyOfServer)
   const options = {
-    trustedProxies: new BlockList(),
+    trustedProxies,
     requireForwardedTls: false,
     hosts: {},
     refusal: () => undefined,
@@ -467,33 +471,44 @@ function serverOf(find: Router, patience?: Patience, clock = patience ? systemCl
   return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
 }
 
-it('what is done for one merchant comes of each network in turn', async () => {
-  const done: string[] = []
-  const all = Promise.withResolvers<void>()
-  let come = 0
-  const server = serverOf(() => ({
-    name: 'x',
-    async answer(request) {
-      if (++come === 6) all.resolve()
-      await all.promise
-      return request.inLineOf('one', () => {
-        done.push(request.address)
-        return { status: 200, body: '{}' }
+it('what is done for one merchant comes of each network in turn, and of those who send little before the crowd', async () => {
+  const much = 200 * 1024
+  const crowds: Record<string, (at: number) => readonly [string, number]> = {
+    'one address': () => ['192.0.2.1', much],
+    'each has a /64 of one network': at => [`2001:db8:7:${at}::1`, much],
+    'each has an address of his own': at => [`192.0.2.${at}`, much],
+  }
+  for (const [name, crowd] of Object.entries(crowds)) {
+    const done: string[] = []
+    const all = Promise.withResolvers<void>()
+    let come = 0
+    const server = serverOf(() => ({
+      name: 'x',
+      async answer(request) {
+        if (++come === 7) all.resolve()
+        await all.promise
+        return request.inLineOf('one', () => {
+          done.push(request.address)
+          return { status: 200, body: '{}' }
+        })
+      },
+    }))
+    const port = await server.listen(0, '127.0.0.1')
+    const post = (address: string, bytes: number) =>
+      new Promise<number>(answered => {
+        const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'X-Forwarded-For': address }
+        const options = { port, path: '/x', method: 'POST', localAddress: proxyOfServer, headers, agent: false }
+        http.request(options, response => answered(response.resume().statusCode!)).end('a'.repeat(bytes))
       })
-    },
-  }))
-  const port = await server.listen(0, '127.0.0.1')
-  const post = (localAddress: string) =>
-    new Promise<number>(answered => {
-      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
-      const options = { port, path: '/x', method: 'POST', localAddress, headers, agent: false }
-      http.request(options, response => answered(response.resume().statusCode!)).end('a'.repeat(200 * 1024))
-    })
-  const crowd = Array.from({ length: 5 }, () => post('127.0.0.2'))
-  await eventually(async () => come === 5, 'the crowd has come')
-  await Promise.all([...crowd, post('127.0.0.3')])
-  await server.close()
-  assert.ok(done.indexOf('127.0.0.3') <= 2, `${done}`)
+    const asked = Array.from({ length: 5 }, (_, at) => post(...crowd(at)))
+    await eventually(async () => come === 5, 'the crowd has come')
+    const others = [post('198.51.100.7', much), post('198.51.100.8', 100)]
+    await Promise.all([...asked, ...others])
+    await server.close()
+    assert.equal(done.length, 7)
+    assert.ok(done.indexOf('198.51.100.8') <= 3, `${name}, who sends little: ${done}`)
+    if (!name.includes('his own')) assert.ok(done.indexOf('198.51.100.7') <= 3, `${name}: ${done}`)
+  }
 })
 
 it('what is done for one merchant from many networks is done in his turns, and what fails there fails', async () => {

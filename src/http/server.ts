@@ -27,7 +27,7 @@ import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
 import { type Destination, plainPath, type Router } from './router.ts'
-import { fairTurns, merchantLine } from './turns.ts'
+import { fairTurns, merchantLine, othersLine } from './turns.ts'
 
 export const bodyMax = limits.bodyMaxBytes
 export const browserBodyMax = limits.shoppersBodyMaxBytes
@@ -158,8 +158,13 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   }
 
   /** Whoever goes meanwhile has his work done all the same: it holds no more than what is under way. */
-  function inLineOf<Value>(line: string, lines: readonly string[], bytes: number, work: () => Value): Value | Promise<Value> {
-    if (lines[0] === line) return work()
+  function inLineOf<Value>(
+    merchantId: string,
+    lines: readonly string[],
+    bytes: number,
+    work: () => Value,
+  ): Value | Promise<Value> {
+    if (lines[0] === merchantLine(merchantId)) return work()
     const inContext = AsyncLocalStorage.snapshot() // another begins the turn
     return new Promise((done, refused) => {
       const begin = () => {
@@ -169,7 +174,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
           refused(error)
         }
       }
-      turns.turn([line], bytes, 1, begin, lines[0])
+      turns.turn([othersLine(merchantId, bytes)], bytes, 1, begin, lines.at(-1))
     })
   }
 
@@ -356,7 +361,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       number,
       isGone: () => incoming.socket.destroyed,
       isServers: merchantId => connections.isServers(incoming, merchantId),
-      inLineOf: (merchantId, work) => inLineOf(merchantLine(merchantId), lines, came.bytes, work),
+      inLineOf: (merchantId, work) => inLineOf(merchantId, lines, came.bytes, work),
       whenAnswered: [],
       seen: {},
     }

@@ -3,7 +3,7 @@
 
 import { addTo } from '../platform/counts.ts'
 import { networkShare } from '../platform/network.ts'
-import { makeRests, type Rests } from './rests.ts'
+import { makeRests } from './rests.ts'
 
 /** Begun in one turn for one network (a /56 and a /48 have twice and four times as many, all together twice), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
@@ -15,11 +15,14 @@ const mostOf = (network: string): number => atOnce * (network === everybody ? 2 
 
 /** What stands for a merchant, or for a division. */
 export const merchantLine = (id: string): string => `of ${id}`
+/** What stands for all others who have something to do at a merchant, of whom there may be any number: whoever sends little, as a form is that a shopper fills in, does not
+ * stand behind those who send much, and neither of them before the merchant's own server. */
+export const othersLine = (id: string, bytes: number): string => `${bytes > bytesForOne ? 'much' : 'little'} at ${id}`
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
-   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant: in the line of the first. `caller`: those who stand in one line for
-   * others than its own take turns in it. `begin` must not throw. */
+   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant: in the line of the first. `caller`: those of one line take turns in
+   * it. `begin` must not throw. */
   turn(networks: readonly string[], bytes: number, cost: number, begin: () => void, caller?: string): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
   spent(networks: readonly string[], bytes: number): void
@@ -41,10 +44,7 @@ export function fairTurns(
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
   const waiting = new Map<string, Line>()
-  const restsOfLines = makeRests(elapsed)
-  /** Of those who stand in the lines of others. */
-  const restsIn = new Map<string, Rests>()
-  const nobodys = makeRests(elapsed)
+  const rests = makeRests(elapsed)
   let isScheduled = false
   /** Milliseconds in this turn. */
   let took = 0
@@ -56,42 +56,26 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  /** What others do in a line makes nobody of it one whose work takes long, and they rest for themselves. */
-  const restsAs = (network: string, caller: string): string => (caller === network ? network : `at ${network}`)
-  const isRested = (network: string, caller: string): boolean =>
-    restsOfLines.isOver(restsAs(network, caller)) && restsIn.get(network)?.isOver(caller) !== false
-  function go({ networks, caller, weight, begin }: Waiting): void {
+  function go({ networks, weight, begin }: Waiting): void {
     const [network] = networks as readonly [string]
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
     const milliseconds = elapsed() - started
     took += milliseconds
-    restsOfLines.took(restsAs(network, caller), milliseconds)
-    if (caller !== network && !restsIn.has(network)) restsIn.set(network, makeRests(elapsed))
-    restsIn.get(network)?.took(caller, milliseconds)
-  }
-
-  function firstOf(network: string, line: Line): Waiting | undefined {
-    const mayGo = (caller: string) => restsOfLines.isOver(restsAs(network, caller))
-    const caller = (restsIn.get(network) ?? nobodys).nextOf(line, network, mayGo)
-    const [one] = line.get(caller ?? '') ?? []
-    return one
+    rests.took(network, milliseconds)
   }
 
   /** One of each line. Those that had nothing come first when it goes on, in this turn or the next. */
   function beginOfEach(): boolean {
     let hasBegun = false
     for (const [network, line] of [...waiting]) {
-      const one = firstOf(network, line)
-      if (!one || !isRoom(one.networks, one.weight)) continue
+      const own = line.values().next().value!
+      const one = own.values().next().value!
+      if (!rests.isOver(network) || !isRoom(one.networks, one.weight)) continue
       waiting.delete(network)
       leave(line, one)
-      const own = line.get(one.caller)
-      if (own) {
-        line.delete(one.caller)
-        line.set(one.caller, own)
-      }
+      if (line.delete(one.caller)) line.set(one.caller, own)
       if (line.size > 0) waiting.set(network, line)
       go(one)
       hasBegun = true
@@ -116,8 +100,7 @@ export function fairTurns(
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       while (beginOfEach());
-      for (const [network, rests] of restsIn) if (rests.isEmpty()) restsIn.delete(network)
-      const rest = [...waiting].every(([network, line]) => !firstOf(network, line))
+      const rest = [...waiting.keys()].every(line => !rests.isOver(line))
       if (waiting.size + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
@@ -134,10 +117,11 @@ export function fairTurns(
     const one = { networks: [...networks, everybody], caller, weight, begin }
     const line = waiting.get(network)
     schedule()
-    if (!line && isRested(network, caller) && isRoom(one.networks, weight)) {
+    if (!line && rests.isOver(network) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
+    rests.waits(network)
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
     waiting.set(network, own)
