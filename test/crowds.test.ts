@@ -1889,6 +1889,20 @@ it('whose work takes long does not rest where nobody else is about', () => {
   assert.ok(rested() - before >= 300 && rested() - before <= 700, `${rested() - before} ms`)
 })
 
+it('whose work takes long rests also when he sends one piece at a time', () => {
+  const { begin, begun, until, time, rested } = turnsInTime()
+  begin('one', 100)
+  for (let times = 1; times <= 5; times++) {
+    begin('honest', 1)
+    until(time() + 1)
+    begun.length = 0
+    begin('one', 100)
+    assert.deepEqual(begun, [])
+    until(time() + 150)
+    assert.deepEqual([begun, rested() >= 90 * times], [['one'], true], `${rested()} ms`)
+  }
+})
+
 it('one piece that took long makes nobody wait whose work does not', () => {
   const { begin, begun, until, rested, turns } = turnsInTime()
   for (let at = 0; at < 20; at++) for (const line of ['one', 'other']) begin(line, at === 10 && line === 'one' ? 20 : 1)
