@@ -654,6 +654,25 @@ describe('what is a CVV', () => {
       }
     assert.equal(mask(`${number} CAV2942`), 'xxxxxxxxxxxx1486 CAV2xxx')
   })
+  test('none stands in a number that is kept, whatever its groups look like', () => {
+    const keep = (text: string) => maskKeyedCode(undefined, text, standardBrands)
+    for (const text of ['4716-7420-0104-8374', '4364-4276-0498-8474', '5258-2026-0312-6525', '6799 9901 0000 0000 019']) {
+      assert.notEqual(mask(text), text)
+      assert.equal(keep(text), text)
+      assert.equal(keep(`${text}; cvv 947`), `${text}; cvv xxx`)
+    }
+    assert.equal(keep('4716-7420-0104-8374 05/34 947'), '4716-7420-0104-8374 05/34 xxx')
+    assert.equal(keep('4716742001048374 cid\u200b: 947'), '4716742001048374 cid\u200b: xxx')
+    // Where a sign takes the place of several, the number is hidden with it.
+    assert.equal(keep('4716742001048374%20cvv%3D947'), 'xxxxxxxxxxxx8374 cvv=xxx')
+    assert.equal(keep('4716742001048374 cvv 𝟗𝟒𝟕!'), 'xxxxxxxxxxxx8374 cvv xxx!')
+  })
+  test('it is none of the last four digits that are left of a number, where its card, end and it pass for one', () => {
+    for (const text of ['4488 0963 3604 0077 06 28 986', '4478 2010 6411 0595 0926 984', '4261 8495 7273 0410 0734 957']) {
+      const hidden = [mask(text), shortenCards(text, standardBrands), maskKeyedCode(undefined, text, standardBrands)]
+      for (const one of hidden) assert.match(one, /(?:\Dxxx|…)$/, text)
+    }
+  })
   test('three or four digits behind number, month and year are one, without a name', () => {
     for (const text of [
       `${beside} 942`,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { systemClock, systemRandom, timeOrderedId } from '../src/platform/clock.ts'
 import { keepRequests } from '../src/reporting/requests/keep.ts'
-import { heldForm, maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
+import { heldForm, maskingOf, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
 import { findRequests } from '../src/reporting/requests/store.ts'
 import { costsTimes } from './support/costs.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -23,6 +23,31 @@ const recorded = (ndc: string): Promise<Row> =>
     const found = (await findRequests(gateway.pool, {}, 1000)).find(({ number }) => ndc.endsWith(number))
     return found && ({ ...found, content: JSON.parse(found.content) } as Row)
   }, 'the request is recorded')
+
+function maskedRequest(trace: RequestTrace, sandbox: boolean) {
+  const masking = maskingOf(trace, sandbox)
+  for (;;) {
+    const step = masking.next()
+    if (step.done) return step.value
+  }
+}
+
+/** Of a large form, of which beginnings are held. */
+function shownOfLarge(value: string, name = 'customParameters[note]'): string {
+  const form = heldForm({ pairs: [[name, value], ...Array(20).fill(['customParameters[more]', 'y '.repeat(500)])] })
+  assert.equal(form.isCut, true)
+  const trace = {
+    method: 'POST',
+    route: '/v1/payments',
+    path: '/v1/payments',
+    status: 200,
+    milliseconds: 1,
+    number: '0',
+    at: 0,
+    form,
+  }
+  return maskedRequest(trace, true).content.fields[0]![1]
+}
 
 const fieldsOf = ({ content }: Row) => Object.fromEntries(content.fields)
 
@@ -80,7 +105,7 @@ describe('a request', () => {
     const [open, escaped] = ['4539578763621486', [...'4539578763621486'].map(one => `\\u003${one}`).join('')]
     for (let before = 60; before < 180; before++) {
       const value = `${'%79'.repeat(before)} ${open} %20${escaped} ${'z'.repeat(9000)}`
-      const kept = heldForm({ pairs: [['merchantMemo', value]] }).pairs[0]![1]
+      const kept = shownOfLarge(value)
       const meant = kept.replace(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
       assert.ok(meant.replace(/\D/g, '').length <= 8, `${before}: ${meant.slice(-40)}`)
     }
@@ -88,11 +113,10 @@ describe('a request', () => {
 
   it('with a CVV whose card number stands in what is cut of a large form hides it', () => {
     const value = `{"securityCode":"944","address":"${'a street '.repeat(1000)}","number":"4539578763621486"}`
-    assert.match(heldForm({ pairs: [['customParameters[card]', value]] }).pairs[0]![1], /^\{"securityCode":"xxx"/)
+    assert.match(shownOfLarge(value, 'customParameters[card]'), /^\{"securityCode":"xxx"/)
   })
 
   it('with card numbers where a value of a large form is cut twice hides each', () => {
-    const padding = 'y '.repeat(5000)
     for (const between of ['%252520'.repeat(68), ' '.repeat(470), '%2520'.repeat(80), `<b class="${'z'.repeat(180)}">`.repeat(3)])
       for (let more = 0; more < 24; more++)
         for (const number of [
@@ -101,12 +125,7 @@ describe('a request', () => {
           `424242424242<b ${'z'.repeat(190)}><b ${'z'.repeat(190)}>4242`,
         ]) {
           const value = `4111111111111111 ${between}${'.'.repeat(more)}${number}${' and more'.repeat(40)}`
-          const [, [, shown]] = heldForm({
-            pairs: [
-              ['a', padding],
-              ['b', value],
-            ],
-          }).pairs as [[string, string], [string, string]]
+          const shown = shownOfLarge(value)
           assert.doesNotMatch(shown.replace(/%2D/g, ''), /[45]\d{11}/, `${more} ${between.slice(0, 9)} ${number}`)
         }
   })
@@ -116,21 +135,41 @@ describe('a request', () => {
     const form = { pairs, broken: new Set(pairs.map(([name]) => name)) }
     assert.deepEqual(heldForm(form), { pairs: pairs.slice(0, 100) })
     const long = pairs.map(([name]): [string, string] => [name, 'y'.repeat(1000)])
-    assert.deepEqual(Object.keys(heldForm({ ...form, pairs: long })), ['pairs'])
+    const held = heldForm({ ...form, pairs: long })
+    assert.deepEqual(Object.keys(held), ['pairs', 'isCut'])
+    assert.deepEqual(
+      held.pairs,
+      long.slice(0, 63).map(([name]) => [name, 'y'.repeat(511)]),
+      '32 KiB',
+    )
+    // As long as it may be and held whole, one sign more, and one that does not go on.
+    const whole = { pairs: [['a', 'y'.repeat(8191)]] as [string, string][] }
+    assert.deepEqual(heldForm(whole), whole)
+    for (const [length, shown] of [
+      [255, 'y'.repeat(255)],
+      [256, `${'y'.repeat(255)}…`],
+    ] as const)
+      assert.equal(shownOfLarge('y'.repeat(length)), shown)
   })
 
-  it('of a stranger costs no more for what is not shown of it', async () => {
+  it('of a stranger costs no more for what is not shown of it, and nothing is looked for before it is known who asks', async () => {
     // Of the worst kind: at each digit a number may begin.
-    const form = (length: number) => ({
-      pairs: [['a', `00${'/0/00'.repeat(length / 5)}%2541`]] as [string, string][],
+    const form = (length: number, unit = '/0/00') => ({
+      pairs: Array.from({ length: 100 }, (_, at): [string, string] => [`a${at}`, `00${unit.repeat(length / 500)}%2541`]),
     })
-    const [small, large] = [form(16_000), form(1_600_000)]
+    const [small, large, plain] = [form(32_000), form(3_200_000), form(32_000, 'words')]
     // A hundred times, were all of it looked at.
     await costsTimes(
       20,
       () => heldForm(small),
       () => heldForm(large),
       'a long form',
+    )
+    await costsTimes(
+      5,
+      () => heldForm(plain),
+      () => heldForm(small),
+      'a form full of numbers',
     )
   })
 
@@ -284,9 +323,9 @@ describe('records are bounded', () => {
     await keeper.stop()
     const again = keepRequests(parts(), 'all', { most: 3, eraseEveryMilliseconds: 50 })
     again.record(trace('last', { caller }))
-    await eventually(async () => (await numbers(merchantId)).length === 3, 'the oldest are gone')
+    const left = async () => (await numbers(merchantId)).join()
+    await eventually(async () => (await left()) === 'last,of 59,of 58', 'the oldest are gone')
     await again.stop()
-    assert.deepEqual(await numbers(merchantId), ['last', 'of 59', 'of 58'])
     assert.ok((await numbers('0'.repeat(32))).includes('stranger'))
   })
 
@@ -335,8 +374,27 @@ describe('records are bounded', () => {
     }
     assert.deepEqual(await written(() => 0), [50, 10])
     let now = 0
-    assert.deepEqual(await written(() => now++), Array(20).fill(3))
+    assert.deepEqual(await written(() => (now += 0.4)), Array(20).fill(3))
     assert.deepEqual(await written(() => (now += 100)), Array(60).fill(1))
+  })
+
+  it('one that costs much is masked in pieces, and those of others are written meanwhile', async () => {
+    const merchants: string[] = []
+    let now = 0
+    const query = async ({ values }: { values: string[][] }) => void merchants.push(...values[0]!)
+    const work = { query } as unknown as typeof gateway.pool
+    const clock = { ...systemClock, elapsed: () => now++ }
+    const keeper = keepRequests({ ...parts(), clock, database: { work } }, 'all')
+    const [one, other] = ['a'.repeat(32), 'b'.repeat(32)]
+    const record = (merchantId: string, fields: number) => {
+      const pairs = Array.from({ length: fields }, (_, at): [string, string] => [`customParameters[a${at}]`, 'x'])
+      keeper.record(trace('x', { caller: { merchantId, entityId: merchantId }, form: { pairs } }))
+    }
+    record(one, 60)
+    for (let at = 0; at < 10; at++) record(other, 0)
+    await keeper.stop()
+    assert.equal(merchants.length, 11)
+    assert.ok(merchants.indexOf(one) >= 8, `${merchants}`)
   })
 
   it('one merchant’s come between those of another, who has no more than half of what may wait', async () => {

@@ -32,7 +32,11 @@ const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
 const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
 const rightBehind = `(?<=[\\p{Nd}x]{4}${gap}{1,4})`
-const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}`, 'gu')
+/** The last four digits of a number may pass for month and year, and these for the code: then it stands behind them. */
+const rightBehindExpiry = new RegExp(
+  `(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}(?:(?<=\\p{Nd}{4})${gap}{1,8}${code})?`,
+  'gu',
+)
 /** As ISO 8583 has them. */
 const rightBehindYear = new RegExp(
   `(${rightBehind}(?:20)?[2-4]\\p{Nd}${separators}{0,3}(?:0[1-9]|1[0-2])${gap}{1,8})(?!20\\p{Nd}{2})${code}`,
@@ -66,8 +70,9 @@ const codeNext = new RegExp(
 
 /** The name of a CVV by which a mark names what stands behind it; blank where there is none, where it ends, and where no digits that may be one come next. */
 export function codeNamedBy(mark: string, behind: string): string {
-  if (!codeNext.test(behind) || endOfMark.test(mark)) return ''
-  return nameInMark.exec(mark)?.[0] ?? (mark.match(/[\p{L}\p{N}_.-]+/gu)?.some(isCodeKey) ? 'cvv' : '')
+  const name = nameInMark.exec(mark)?.[0] ?? (mark.match(/[\p{L}\p{N}_.-]+/gu)?.some(isCodeKey) ? 'cvv' : '')
+  // A text may be full of marks: what is behind them is looked at last.
+  return name !== '' && !endOfMark.test(mark) && codeNext.test(behind) ? name : ''
 }
 
 const keyName =

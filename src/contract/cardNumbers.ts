@@ -49,7 +49,7 @@ export const holdsCardData = (text: string, brands?: CardLengths): boolean => ma
  * `own`: what is left as it is, where the text is written without escapes. */
 export function maskCardNumbers(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
   const meant = readingsOf(text)
-  const numbersMasked = maskedAround(text, brands, own, meant)
+  const numbersMasked = maskedAround(text, brands, own, masked, meant)
   return numbersMasked === text ? withoutCodes(text, false, crossed, meant) : withoutCodes(numbersMasked, true, crossed)
 }
 
@@ -63,8 +63,17 @@ export const maskKeyedCode = (
   value: string,
   brands?: CardLengths,
   own?: readonly OwnNumber[],
-): string =>
-  isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodes(value, maskedAround(value, brands, own) !== value, crossed)
+): string => (isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodesBeside(value, brands, own))
+
+/** A CVV stands beside a number, not in it: it is looked for where the numbers are masked, which are left where they stand as they came. */
+function withoutCodesBeside(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
+  const beside = maskedAround(text, brands, own, found => (mayEndWithCode(found) ? found : masked(found)))
+  const besideNumber = beside !== text || maskedAround(text, brands, own) !== text
+  const changed = withoutCodes(beside, besideNumber, crossed)
+  if (changed === beside) return text
+  if (text.length !== beside.length || changed.length !== text.length) return changed
+  return Array.from({ length: text.length }, (_, at) => (changed[at] === beside[at] ? text : changed)[at]).join('')
+}
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
   key !== undefined && isCodeKey(key) && isCode(unescaped(value))
@@ -73,14 +82,15 @@ const maskedAround = (
   text: string,
   brands: CardLengths | undefined,
   own: readonly OwnNumber[] = [],
+  mask = masked,
   meant = readingsOf(text),
-): string =>
-  meant.plain === text
-    ? changeAround(text, own, beside => maskNumbers(beside, brands, { plain: beside, marked: beside, between: [] }))
-    : maskNumbers(text, brands, meant)
-
-const maskNumbers = (text: string, brands: CardLengths | undefined, meant: Readings): string =>
-  replaceNumbers(text, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), masked, meant)
+): string => {
+  const maskNumbers = (one: string, meant: Readings) =>
+    replaceNumbers(one, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), mask, meant)
+  return meant.plain === text
+    ? changeAround(text, own, beside => maskNumbers(beside, { plain: beside, marked: beside, between: [] }))
+    : maskNumbers(text, meant)
+}
 
 type Change = (text: string) => string
 
@@ -193,7 +203,7 @@ export function shortenCards(text: string, brands: CardLengths): string {
   const shortened = replaceNumbers(
     text,
     beginning => brands.lengthsOf(beginning),
-    found => shortNumber(digitsOf(found)),
+    found => (mayEndWithCode(found) ? '…' : shortNumber(digitsOf(found))),
   )
   return withoutCodes(shortened, shortened !== text, () => '…')
 }
@@ -455,9 +465,14 @@ function isDate(digits: string, first: number, second: number, third: number, en
 /** Its digits as ours. */
 const digitsOf = (found: string): string => [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
 
-/** All but the last four digits. */
+/** All but the last four digits, where these are the number's for sure. */
 function masked(found: string): string {
+  if (mayEndWithCode(found)) return crossed(found)
   let from = found.length
   for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
-  return found.slice(0, from).replace(digits, 'x') + found.slice(from)
+  return crossed(found.slice(0, from)) + found.slice(from)
 }
+
+/** Does it end with a group as long as most CVVs, which no card does but some of 19 digits? Then it may be a card with its end and CVV behind it, which pass for a number by
+ * chance, or overlap with one. */
+const mayEndWithCode = (found: string): boolean => /\P{Nd}\p{Nd}{3}$/u.test(found)

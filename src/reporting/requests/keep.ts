@@ -4,7 +4,7 @@ import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database/connect.ts'
 import { repeat } from '../../platform/due/repeat.ts'
 import type { Log } from '../../platform/log.ts'
-import { type MaskedRequest, maskedRequest, type RequestTrace } from './record.ts'
+import { type MaskedRequest, maskingOf, type RequestTrace } from './record.ts'
 import { eraseBeyond, insertRequests, merchantOf } from './store.ts'
 
 export const keptRequests = ['all', 'failed', 'none'] as const
@@ -20,9 +20,10 @@ export type RequestKeeper = {
 /** Of each merchant so many records are kept, and of strangers together as many as of a merchant. */
 const requestsMost = 10_000
 
-/** Written at once, and no more of them than are masked in this time: everybody waits meanwhile, and what somebody sends to be masked may cost much. */
+/** Written at once, and no more of them than are masked in this time, in which each merchant has his turns: everybody waits meanwhile, and what somebody sends to be masked may cost
+ * much. */
 const atOnce = 50
-const maskingMilliseconds = 3
+const [maskingMilliseconds, turnMilliseconds] = [3, 1]
 const waitingMost = 2000
 const standard = { most: requestsMost, eraseEveryMilliseconds: 60_000 }
 
@@ -41,31 +42,36 @@ export function keepRequests(
 ): RequestKeeper {
   const { clock, random, log, sandbox } = parts
   const db = parts.database.work
+  type Waiting = { readonly traces: RequestTrace[]; masking?: ReturnType<typeof maskingOf> }
   /** Of each merchant, and of strangers together. */
-  const waiting = new Map<string, RequestTrace[]>()
+  const waiting = new Map<string, Waiting>()
   let waitingCount = 0
   const grown = new Set<string>()
   let leftOut = 0
   let eraseAt = clock.elapsed()
 
-  /** The oldest of each in turn. */
-  function next(): RequestTrace | undefined {
-    const [first] = waiting
-    if (!first) return undefined
-    const [merchantId, own] = first
+  /** The oldest of whose turn it is. Undefined when it is not whole yet. */
+  function maskOf(merchantId: string, own: Waiting): MaskedRequest | undefined {
     waiting.delete(merchantId)
-    const trace = own.shift()!
-    if (own.length > 0) waiting.set(merchantId, own)
-    waitingCount--
-    return trace
+    own.masking ??= maskingOf(own.traces[0]!, sandbox)
+    const until = clock.elapsed() + turnMilliseconds
+    let step = own.masking.next()
+    while (!step.done && clock.elapsed() < until) step = own.masking.next()
+    if (step.done) {
+      own.traces.shift()
+      delete own.masking
+      waitingCount--
+    }
+    if (own.traces.length > 0) waiting.set(merchantId, own)
+    return step.done ? step.value : undefined
   }
 
   async function write(): Promise<number> {
     const rows: MaskedRequest[] = []
-    for (const until = clock.elapsed() + maskingMilliseconds; rows.length < atOnce; ) {
-      const trace = next()
-      if (!trace) break
-      rows.push(maskedRequest(trace, sandbox))
+    const until = clock.elapsed() + maskingMilliseconds
+    for (let [first] = waiting; first && rows.length < atOnce; [first] = waiting) {
+      const row = maskOf(...first)
+      if (row) rows.push(row)
       if (clock.elapsed() >= until) break
     }
     if (rows.length > 0) {
@@ -76,7 +82,7 @@ export function keepRequests(
       for (const row of rows) grown.add(merchantOf(row))
     }
     if (clock.elapsed() >= eraseAt) await erase()
-    return rows.length
+    return rows.length + waitingCount
   }
 
   async function erase(): Promise<void> {
@@ -92,13 +98,13 @@ export function keepRequests(
   return {
     record(trace) {
       if (which === 'none' || (which === 'failed' && trace.status < 400)) return
-      const own = waiting.get(merchantOf(trace)) ?? []
+      const own = waiting.get(merchantOf(trace)) ?? { traces: [] }
       // As much as is still free: one alone has half of all.
-      if (own.length >= waitingMost - waitingCount) {
+      if (own.traces.length >= waitingMost - waitingCount) {
         leftOut++
         return
       }
-      own.push(trace)
+      own.traces.push(trace)
       waiting.set(merchantOf(trace), own)
       waitingCount++
     },

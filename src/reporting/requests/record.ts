@@ -32,7 +32,8 @@ export type RequestTrace = {
   readonly answer?: string
 }
 
-export type HeldForm = Pick<Form, 'pairs'>
+/** `isCut`: of long texts in it the beginnings stand there alone. */
+export type HeldForm = Pick<Form, 'pairs'> & { readonly isCut?: true }
 
 export type RequestContent = {
   readonly fields: readonly (readonly [name: string, value: string])[]
@@ -52,37 +53,60 @@ const fieldsMost = 100
 const valueMost = 255
 const answerMost = 64 * 1024
 
-const heldMost = 8 * 1024
-/** A copy that keeps nothing of the text that it was cut from. Masked first, with so much more of it that a number is known again where it is cut: what a
- * stranger sends is as long as he likes. */
+/** Signs that are held of a form as it came, of each text of a longer one, and of all of it. */
+const [wholeMost, textMost, heldMost] = [8 * 1024, 2 * valueMost, 32 * 1024]
+
+/**
+ * What is kept of a form until its answer is known, which can take minutes: its first fields, of a long one the beginnings. Nobody knows yet who asks: nothing is
+ * looked for in them.
+ */
+export function heldForm({ pairs: all }: Pick<Form, 'pairs'>): HeldForm {
+  const pairs = all.slice(0, fieldsMost)
+  const lengthOf = ([name, value]: readonly [string, string]) => name.length + value.length
+  if (pairs.reduce((sum, pair) => sum + lengthOf(pair), 0) <= wholeMost) return { pairs }
+  const held: [string, string][] = []
+  let left = heldMost
+  for (const [name, value] of pairs) {
+    const pair: [string, string] = [copyOfBeginning(name), copyOfBeginning(value)]
+    left -= lengthOf(pair)
+    if (left < 0) break
+    held.push(pair)
+  }
+  return { pairs: held, isCut: true }
+}
+
+/** One sign more shows that it goes on. A copy keeps nothing of the text that it was cut from. */
+const copyOfBeginning = (text: string): string =>
+  text.length <= textMost + 1 ? text : Buffer.from(text.slice(0, textMost + 1)).toString()
+
+/** Masked with so much more of it that a number is known again where it is cut. */
 function beginning(text: string): string {
   if (text.length <= valueMost) return text
   // The number beside which it would be known for a CVV may stand in what is cut.
-  const masked = withoutCodes(maskCardNumbers(beginningOf(text, 2 * valueMost)), true, crossed)
-  return Buffer.from(`${beginningOf(masked, valueMost)}…`).toString()
+  const masked = withoutCodes(maskCardNumbers(beginningOf(text, textMost)), true, crossed)
+  return `${beginningOf(masked, valueMost)}…`.toWellFormed()
 }
 
-/** What is kept of a form until its answer is known, which can take minutes: its first fields, of long ones the beginnings. */
-export function heldForm({ pairs: all }: HeldForm): HeldForm {
-  const pairs = all.slice(0, fieldsMost)
-  const length = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (length <= heldMost) return { pairs }
-  return { pairs: pairs.map(([name, value]) => [beginning(name), beginning(value)]) }
-}
-
-/** `sandbox`: names that nobody knows are told as they came; elsewhere one may be a secret. Of strangers stands no field: they could fill the table. */
-export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequest {
+/**
+ * `sandbox`: names that nobody knows are told as they came; elsewhere one may be a secret. Of strangers stands no field: they could fill the table. It can be left off between
+ * its fields, each of which may cost much.
+ */
+export function* maskingOf(trace: RequestTrace, sandbox: boolean): Generator<void, MaskedRequest> {
   const { method, path, route, status, milliseconds, number, at, form, caller } = trace
   const answer = readAnswer(trace.answer)
   const { find, near } = namesOf(method, route)
   const fields: (readonly [string, string])[] = []
   const unknown = new Set<string>()
   const told = sandbox || caller ? (form?.pairs ?? []) : []
-  for (const [name, value] of told.slice(0, fieldsMost)) {
+  const read = form?.isCut ? beginning : (text: string) => text
+  for (const [sentName, sentValue] of told.slice(0, fieldsMost)) {
+    yield
+    const name = read(sentName)
     const row = find(name)
-    if (row) fields.push([maskCardNumbers(name).slice(0, valueMost), shownValue(row, value)])
+    if (row) fields.push([maskCardNumbers(name).slice(0, valueMost), shownValue(row, read(sentValue))])
     else unknown.add(name)
   }
+  yield
   const named = /^\/v1\/(?:payments|query)\/([0-9a-f]{32})$/.exec(path)?.[1]
   const paymentId = isPayment(answer) ? answer.id : named && isTimeOrdered(named) ? named : undefined
   const { code, description, parameterErrors } = answer.result ?? {}
