@@ -2,15 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { standardBrands } from '../src/contract/brands.ts'
 import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
 import { menuFor } from '../src/pages/office/navigation.ts'
 import type { OfficeParts } from '../src/pages/office/parts.ts'
 import { goTo, type OfficeRoute, officeRoute } from '../src/pages/office/route.ts'
 import { signedInRoutes } from '../src/pages/office/routes.ts'
-import { systemRandom } from '../src/platform/clock.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { type Role, roleMay, roles, type StaffAction, staffActions } from '../src/staff/permissions.ts'
-import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type Clerk, signedIn, visitor } from './support/office.ts'
+import { requestFrom } from './support/request.ts'
 
 const routes = signedInRoutes({} as OfficeParts)
 const { psp } = readSeed(sandboxSeed)
@@ -130,24 +132,58 @@ test('what strangers send is not even read', async () => {
     'content-type': 'multipart/form-data; boundary=x',
   }
   const body = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n4200000000000000\r\n--x--\r\n'
-  const request = {
+  const request = { ...requestFrom('192.0.2.7'), method: 'POST', path: '/office/x', headers, body }
+  const { status } = await officeRoute(looked, place).answer(request, {})
+  assert.equal(status, 401)
+})
+
+test('what somebody sends is looked through in turns of his own, and is no longer than what people write', async () => {
+  const clerk = await signedIn(gateway, 'viewer', [sandbox.merchantId])
+  const lines: string[] = []
+  let isInTurn = false
+  const parts = {
+    clock: systemClock,
+    random: systemRandom,
+    keys: testKeys,
+    sandbox: true,
+    database: { work: gateway.pool },
+    directory: { entity: () => undefined, entities: () => [], below: () => [], lineage: () => [] },
+    officeUnderWay: () => true,
+    publicUrl: () => 'http://pay.example',
+    get cardBrands() {
+      assert.ok(isInTurn, 'it is looked at out of turn')
+      return standardBrands
+    },
+  }
+  const seen: string[] = []
+  const route = officeRoute(parts as unknown as OfficeParts, {
     method: 'POST',
-    path: '/office/x',
-    query: '',
-    headers,
-    body,
-    address: '',
-    networks: [''],
-    lines: [''],
-    publicUrl: 'https://pay.example',
-    number: '',
-    charset: 'utf-8',
-  } as const
-  const { status } = await officeRoute(looked, place).answer(
-    { ...request, isGone: () => false, isServers: () => {}, inLineOf: (_, work) => work(), whenAnswered: [], seen: {} },
+    path: '/x',
+    action: 'own',
+    answer({ values }) {
+      seen.push(values.get('note')!)
+      return goTo('/office')
+    },
+  })
+  const headers = { origin: 'http://pay.example', cookie: `tollgate_office=${clerk.cookies.get('tollgate_office')}` }
+  const request = { ...requestFrom('192.0.2.7'), method: 'POST', path: '/office/x', headers, body: 'note=4200000000000000' }
+  const { status } = await route.answer(
+    {
+      ...request,
+      inLineOf(whose, work) {
+        lines.push(whose)
+        isInTurn = true
+        const done = work()
+        isInTurn = false
+        return done
+      },
+    },
     {},
   )
-  assert.equal(status, 401)
+  assert.deepEqual([status, seen, lines.length], [303, ['420000…0000'], 1])
+  const { rows } = await gateway.pool.query('select 1 from staff where id = $1::uuid', [lines[0]])
+  assert.equal(rows.length, 1, 'a line of the person')
+  assert.equal(route.bodyMax, 32 * 1024)
 })
 
 test('lists show what is within reach and nothing of others', async () => {

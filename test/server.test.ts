@@ -457,7 +457,11 @@ const proxyOfServer = '127.0.0.9'
 /** Without a gateway behind it. */
 function serverOf(find: Router, patience?: Patience, clock = patience ? systemClock : clockWith(() => 0)) {
   const quiet = () => {}
-  const parts = { random: systemRandom, clock, build: 'test', count: { request: quiet }, publicUrl: () => '' }
+  const directory = {
+    token: (sent: string) => (sent === 'of-one' ? { legacy: false, entities: ['one'] } : undefined),
+    entity: (id: string) => ({ id }),
+  }
+  const parts = { random: systemRandom, clock, build: 'test', count: { request: quiet }, publicUrl: () => '', directory }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
   const trustedProxies = new BlockList()
   trustedProxies.addAddress(proxyOfServer)
@@ -560,6 +564,48 @@ it('what is done for one merchant from many networks is done in his turns, and w
     own,
     'in the order in which they came',
   )
+})
+
+it('what a merchant’s own request has to do when it has waited is done in his turns', async () => {
+  const all = Promise.withResolvers<void>()
+  const atOnce: boolean[][] = []
+  let come = 0
+  const server = serverOf(() => ({
+    name: 'x',
+    async answer(request) {
+      let done = false
+      const work = () => {
+        done = true
+        return { status: 200, body: '{}' }
+      }
+      const first = request.inLineOf('one', work)
+      const seen = [done]
+      done = false
+      if (++come === 3) all.resolve()
+      await all.promise
+      const second = request.inLineOf('one', work)
+      seen.push(done)
+      atOnce.push(seen)
+      await first
+      return second
+    },
+  }))
+  const port = await server.listen(0, '127.0.0.1')
+  const post = () =>
+    fetch(`http://127.0.0.1:${port}/x`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded', Authorization: 'Bearer of-one' },
+      body: 'a'.repeat(200 * 1024),
+    })
+  const statuses = await Promise.all([post(), post(), post()].map(async one => (await one).status))
+  await server.close()
+  assert.deepEqual(statuses, [200, 200, 200])
+  assert.deepEqual(
+    atOnce.map(([first]) => first),
+    [true, true, true],
+  )
+  // Each is more than half of what a line has in a turn.
+  assert.ok(atOnce.filter(([, second]) => second).length <= 1, `${atOnce}`)
 })
 
 it('who is refused and asks again at once has few turns for it', async () => {

@@ -34,7 +34,7 @@ const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3
 const rightBehind = `(?<=[\\p{Nd}x]{4}${gap}{1,4})`
 /** The last four digits of a number may pass for month and year, and these for the code: then it stands behind them. */
 const rightBehindExpiry = new RegExp(
-  `(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}(?:(?<=\\p{Nd}{4})${gap}{1,8}${code})?`,
+  `(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}(?:(?<=\\p{Nd}{4})${gap}{1,8}(?:\\p{Nd}{2}${gap}{1,8})?${code})*`,
   'gu',
 )
 /** As ISO 8583 has them. */
@@ -43,17 +43,22 @@ const rightBehindYear = new RegExp(
   'gu',
 )
 
+/** Stands in the place of what passes for a number in which the end of its card may stand, too: a sign that no text has. */
+export const passing = '\ufdd0'
+/** Then the code may be one of the next groups. */
+const behindPassing = new RegExp(`(?<=${passing}${gap}{1,4})()(?:\\p{Nd}{1,4}${gap}{1,8})?${code}`, 'gu')
+
 /** What stands behind the number on a magnetic stripe, which has a CVV of its own; chips and terminals write a D. */
 const behindStripe = /(\p{Nd}{4}[=D]|\^)\p{Nd}{7,}/giu
 
-const besides = [namedBeside, behindExpiry, rightBehindExpiry, rightBehindYear, behindStripe]
+const besides = [namedBeside, behindExpiry, rightBehindExpiry, rightBehindYear, behindPassing, behindStripe]
 
-/** What is shorter than a name and its three digits holds none. */
+/** What is shorter than a name and its three digits holds none by itself. */
 const shortest = 6
 
 /** Hides the digits of each CVV. `besideNumber`: a card number stands in the text, or stood there. */
 export function hideCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {
-  if (text.length < shortest) return text
+  if (text.length < shortest && !besideNumber) return text
   const hideIn = (text: string, pattern: RegExp) =>
     text.replace(pattern, (found, before: string) => before + hide(found.slice(before.length)))
   return (besideNumber ? besides : [ownNamed]).reduce(hideIn, text)

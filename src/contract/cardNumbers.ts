@@ -3,7 +3,7 @@
 // stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
 
 import type { CardLengths } from './brands.ts'
-import { hideCodes, isCode, isCodeKey } from './cardCodes.ts'
+import { hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
 import { isEscaped, numeral, type Readings, readingsOf, unescaped } from './readings.ts'
 
@@ -50,7 +50,9 @@ export const holdsCardData = (text: string, brands?: CardLengths): boolean => ma
 export function maskCardNumbers(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
   const meant = readingsOf(text)
   const numbersMasked = maskedAround(text, brands, own, masked, meant)
-  return numbersMasked === text ? withoutCodes(text, false, crossed, meant) : withoutCodes(numbersMasked, true, crossed)
+  return numbersMasked === text
+    ? withoutCodes(text, false, crossed, meant)
+    : withoutCodes(numbersMasked, true, crossed).replaceAll(passing, 'x')
 }
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
@@ -67,7 +69,7 @@ export const maskKeyedCode = (
 
 /** A CVV stands beside a number, not in it: it is looked for where the numbers are masked, which are left where they stand as they came. */
 function withoutCodesBeside(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
-  const beside = maskedAround(text, brands, own, found => (mayEndWithCode(found) ? found : masked(found)))
+  const beside = maskedAround(text, brands, own, found => (mayHoldMore(found) ? found : masked(found)))
   const besideNumber = beside !== text || maskedAround(text, brands, own) !== text
   const changed = withoutCodes(beside, besideNumber, crossed)
   if (changed === beside) return text
@@ -203,9 +205,9 @@ export function shortenCards(text: string, brands: CardLengths): string {
   const shortened = replaceNumbers(
     text,
     beginning => brands.lengthsOf(beginning),
-    found => (mayEndWithCode(found) ? '…' : shortNumber(digitsOf(found))),
+    found => (mayHoldMore(found) ? passing : shortNumber(digitsOf(found))),
   )
-  return withoutCodes(shortened, shortened !== text, () => '…')
+  return withoutCodes(shortened, shortened !== text, () => '…').replaceAll(passing, '…')
 }
 
 /** Lengths of card numbers, whatever their brand. */
@@ -467,12 +469,16 @@ const digitsOf = (found: string): string => [...found].map(one => valueOfDigit(o
 
 /** All but the last four digits, where these are the number's for sure. */
 function masked(found: string): string {
-  if (mayEndWithCode(found)) return crossed(found)
+  if (mayHoldMore(found)) return found.replace(digits, passing)
   let from = found.length
   for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
   return crossed(found.slice(0, from)) + found.slice(from)
 }
 
-/** Does it end with a group as long as most CVVs, which no card does but some of 19 digits? Then it may be a card with its end and CVV behind it, which pass for a number by
- * chance, or overlap with one. */
-const mayEndWithCode = (found: string): boolean => /\P{Nd}\p{Nd}{3}$/u.test(found)
+/** Does a group of digits begin in it behind as many as a card may have, and is it not one in the groups of a card, or of digits that stand alone? Then it may be a card with its end
+ * and CVV behind it, which pass for a number by chance, or overlap with one: which four are the last of the card cannot be known. */
+function mayHoldMore(found: string): boolean {
+  const groups = (found.match(/\p{Nd}+/gu) ?? []).map(group => [...group].length)
+  const beforeLast = groups.slice(0, -1).reduce((sum, length) => sum + length, 0)
+  return beforeLast >= shortest && !/^(?:4,4,4,4|1(?:,1)+)$/.test(groups.join())
+}

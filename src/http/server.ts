@@ -117,7 +117,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const destination = find(incoming.method ?? 'GET', target.path)
     const { admits, route } = destination
     const most = route?.bodyMax ?? (route?.callers === 'browser' ? browserBodyMax : bodyMax)
-    const came = { bytes: 0 }
+    const came = { bytes: 0, isInTurn: false }
     const request = requestOf(incoming, target, caller, number, came)
     const inTurn = (bytes: number, begin: () => void) => {
       const leave = turns.turn(request.lines, bytes + request.query.length, route?.cost ?? 1, begin)
@@ -130,7 +130,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
         request.body = body
         came.bytes = bytes
+        came.isInTurn = true
         serve(destination, request, incoming, outgoing, unread, started)
+        came.isInTurn = false
       })
     const cut = (unread: Unread) => {
       connections.cuts(incoming)
@@ -159,12 +161,13 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   /** Whoever goes meanwhile has his work done all the same: it holds no more than what is under way. */
   function inLineOf<Value>(
-    merchantId: string,
+    whose: string,
     lines: readonly string[],
-    bytes: number,
+    { bytes, isInTurn }: { readonly bytes: number; readonly isInTurn: boolean },
     work: () => Value,
   ): Value | Promise<Value> {
-    if (lines[0] === merchantLine(merchantId)) return work()
+    const isOwn = lines[0] === merchantLine(whose)
+    if (isOwn && isInTurn) return work()
     const inContext = AsyncLocalStorage.snapshot() // another begins the turn
     return new Promise((done, refused) => {
       const begin = () => {
@@ -174,7 +177,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
           refused(error)
         }
       }
-      turns.turn([othersLine(merchantId, bytes)], bytes, 1, begin, lines.at(-1))
+      turns.turn(isOwn ? lines : [othersLine(whose, bytes)], bytes, 1, begin, lines.at(-1))
     })
   }
 
@@ -341,7 +344,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     { path, query }: RequestTarget,
     address: string,
     number: string,
-    came: { readonly bytes: number },
+    came: { readonly bytes: number; readonly isInTurn: boolean },
   ): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
     const networks = networksAround(address)
@@ -361,7 +364,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       number,
       isGone: () => incoming.socket.destroyed,
       isServers: merchantId => connections.isServers(incoming, merchantId),
-      inLineOf: (merchantId, work) => inLineOf(merchantId, lines, came.bytes, work),
+      inLineOf: (whose, work) => inLineOf(whose, lines, came, work),
       whenAnswered: [],
       seen: {},
     }

@@ -21,8 +21,8 @@ export const othersLine = (id: string, bytes: number): string => `${bytes > byte
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
-   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant: in the line of the first. `caller`: those of one line take turns in
-   * it. `begin` must not throw. */
+   * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant: in the line of the last, since who has a wide network has as many
+   * narrow ones as he likes. `caller`: those of one line take turns in it. `begin` must not throw. */
   turn(networks: readonly string[], bytes: number, cost: number, begin: () => void, caller?: string): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
   spent(networks: readonly string[], bytes: number): void
@@ -35,6 +35,7 @@ export function fairTurns(
   later: (go: () => void) => void = nextTurn,
 ): FairTurns {
   type Waiting = {
+    readonly line: string
     readonly networks: readonly string[]
     readonly caller: string
     readonly weight: number
@@ -56,27 +57,26 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  function go({ networks, weight, begin }: Waiting): void {
-    const [network] = networks as readonly [string]
+  function go({ line, networks, weight, begin }: Waiting): void {
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
     const milliseconds = elapsed() - started
     took += milliseconds
-    rests.took(network, milliseconds)
+    rests.took(line, milliseconds)
   }
 
   /** One of each line. Those that had nothing come first when it goes on, in this turn or the next. */
   function beginOfEach(): boolean {
     let hasBegun = false
-    for (const [network, line] of [...waiting]) {
+    for (const [name, line] of [...waiting]) {
       const own = line.values().next().value!
       const one = own.values().next().value!
-      if (!rests.isOver(network) || !isRoom(one.networks, one.weight)) continue
-      waiting.delete(network)
+      if (!rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
+      waiting.delete(name)
       leave(line, one)
       if (line.delete(one.caller)) line.set(one.caller, own)
-      if (line.size > 0) waiting.set(network, line)
+      if (line.size > 0) waiting.set(name, line)
       go(one)
       hasBegun = true
     }
@@ -112,22 +112,22 @@ export function fairTurns(
     begin: () => void,
     caller = networks[0]!,
   ): (() => void) | undefined {
-    const [network] = networks as readonly [string]
+    const name = networks.at(-1)!
     const weight = cost + bytes / bytesForOne
-    const one = { networks: [...networks, everybody], caller, weight, begin }
-    const line = waiting.get(network)
+    const one = { line: name, networks: [...networks, everybody], caller, weight, begin }
+    const line = waiting.get(name)
     schedule()
-    if (!line && rests.isOver(network) && isRoom(one.networks, weight)) {
+    if (!line && rests.isOver(name) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
-    rests.waits(network)
+    rests.waits(name)
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
-    waiting.set(network, own)
+    waiting.set(name, own)
     return () => {
       leave(own, one)
-      if (own.size === 0 && waiting.get(network) === own) waiting.delete(network)
+      if (own.size === 0 && waiting.get(name) === own) waiting.delete(name)
     }
   }
 

@@ -259,4 +259,8 @@ export const pagesMutants: readonly Mutant[] = [
     find: "if (!mayWait(parts, request, state)) return tooManyWait(parts, request, found, state)\n    if (state.kind === 'answered')", instead: "if (state.kind === 'answered')" },
   { name: 'redirects: a return says as much as any form', file: 'src/pages/shopper/redirect.ts', tests: ['redirects'],
     find: 'form.pairs.slice(0, limits.shoppersParametersMax)', instead: 'form.pairs' },
+  { name: 'office: what somebody sends is looked through out of turn', file: 'src/pages/office/route.ts', tests: ['officePermissions'],
+    find: 'await request.inLineOf(personOf(signedIn), read)', instead: 'read()' },
+  { name: 'office: a form is as long as one of a shopper', file: 'src/pages/office/route.ts', tests: ['officePermissions'],
+    find: 'bodyMax = exact ? undefined : shortenedBodyMax', instead: 'bodyMax' },
 ]

@@ -103,7 +103,8 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
     if (named.entity !== undefined && !signedIn.reaches(named.entity)) return { answer: nothingHere(request.language), signedIn }
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
     try {
-      const work = async () => route.answer(read(), signedIn, named)
+      // What was sent is looked through: in turns, as what callers of the interface send.
+      const work = async () => route.answer(await request.inLineOf(personOf(signedIn), read), signedIn, named)
       const answer = await (route.counted ? inTurn(person, [...signedIn.entities].sort().join(), work) : work())
       if (isFile(answer) && !route.givesFile) throw new Error(`${route.path} gives a file, and does not say so`)
       return { answer: route.lags ? withAge(parts, request.language, answer) : answer, signedIn }
@@ -155,6 +156,9 @@ function withAge({ database, clock }: OfficeParts, language: OfficeLanguage, ans
   return { ...answer, body: html`${message(fill(frameWords(language).old, { seconds: String(seconds) }))}${answer.body}` }
 }
 
+/** Of a form in whose texts card numbers are looked for. */
+const shortenedBodyMax = 32 * 1024
+
 /** Names, passwords, the page that was wanted. */
 const openBodyMax = 8 * 1024
 
@@ -168,7 +172,17 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  { method, path, top, takesFiles, bodyMax, exact, usesUp, admits, givesFile }: OfficePlace,
+  {
+    method,
+    path,
+    top,
+    takesFiles,
+    exact,
+    bodyMax = exact ? undefined : shortenedBodyMax,
+    usesUp,
+    admits,
+    givesFile,
+  }: OfficePlace,
   answer: (request: UnreadRequest, named: PathValues, read: () => OfficeRequest) => Promise<Framed>,
 ): Route {
   if (method === 'GET' && fileName.test(path) !== (givesFile === true))
