@@ -678,7 +678,20 @@ describe('what is a CVV', () => {
       '4 6 5': at => withCheckDigit(`37${drawn(at, 12)}`).replace(/(.{4})(.{6})/, '$1 $2 '),
       'in one piece': at => withCheckDigit(`4${drawn(at, 14)}`),
     }
-    const ends = ['MM YY', 'MM/YY', 'MMYY', 'MM YYYY', 'MM/YYYY', 'MMYYYY', 'YYYY MM', 'M/YY', 'MM, YYYY,']
+    const ends = [
+      'exp MMYY',
+      'Expiry date: MMYYYY',
+      'valid thru MMYY,',
+      'MM YY',
+      'MM/YY',
+      'MMYY',
+      'MM YYYY',
+      'MM/YYYY',
+      'MMYYYY',
+      'YYYY MM',
+      'M/YY',
+      'MM, YYYY,',
+    ]
     const left = new Set<string>()
     for (const [groups, card] of Object.entries(cards))
       for (const end of ends)
@@ -727,7 +740,7 @@ describe('what is a CVV', () => {
       '0534 942',
       `${number} 13/34 942`,
       `${number} 0034 942`,
-      `${number}, valid until 5/34, 942`,
+      `${number}, some time in 5/34, 942`,
       `${number} order 0534 942`,
       `${number} 05/34 94221`,
     ])

@@ -122,6 +122,21 @@ describe('the CVV of a challenge', () => {
     assert.ok(!gateway.printed().includes('the CVV is gone'))
   })
 
+  it('is not kept for an authentication that stands alone, behind which nothing is authorized', async () => {
+    const { id, result, redirect } = await call('/v1/threeDSecure', {
+      ...visa,
+      'card.number': '4200000000000018',
+      'card.cvv': '789',
+      amount: '92.00',
+      currency: 'EUR',
+      shopperResultUrl: shop,
+    })
+    assert.equal(result.code, '000.200.000')
+    assert.equal((await pool.query('select from continuations where payment_id = $1', [id])).rowCount, 1)
+    assert.equal((await pool.query('select from challenge_secrets where payment_id = $1', [id])).rowCount, 0)
+    assert.equal(await comeBack({ id, redirect }), '000.100.110')
+  })
+
   it('is not sampled: the statistics of the planner are tables as others are, with a log', async () => {
     const away = await Promise.all(Array.from({ length: 8 }, sendAway))
     const sealed = await Promise.all(away.map(({ id }) => sealedCvv(id)))

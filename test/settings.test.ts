@@ -98,6 +98,11 @@ describe('a seed file that cannot be', () => {
       'formOrigins must be a list.',
     ],
     [{ shopName: 'x'.repeat(65) }, 'shopName must be a text of 1 to 64 characters.'],
+    [
+      { shopLogo: 'https://a;script-src-elem.example/logo.png', formOrigins: ["https://a;b'.example"] },
+      'shopLogo must be an https address or a data: address of an image, of at most 65536 characters.',
+      'formOrigins[0] must be an origin such as https://shop.example, without a path.',
+    ],
     [{ shopName: 'Shop 4539 5787 6362 1486' }, 'shopName must not hold a card number or a CVV.'],
     [{ shopName: 'Shop ④⑤③⑨⑤⑦⑧⑦⑥③⑥②①④⑧⑥' }, 'shopName must not hold a card number or a CVV.'],
     [

@@ -275,4 +275,6 @@ export const connectorsMutants: readonly Mutant[] = [
     find: '&& whole === ours && part === ours', instead: '' },
   { name: 'silence: what waits for an acquirer rests as for a bank', file: 'src/connectors/watch.ts', tests: ['acquirerProofs'],
     find: 'if (!askedAt || guardsLinks) return connector', instead: 'if (!askedAt) return connector' },
+  { name: '3-D Secure: a CVV is kept for an authentication that stands alone', file: 'src/connectors/cards/threeDSecure/authenticate.ts', tests: ['challengeSecrets'],
+    find: "...(type !== '3D' && { keepsCvv: true })", instead: 'keepsCvv: true' },
 ]

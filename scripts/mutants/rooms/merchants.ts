@@ -137,4 +137,8 @@ export const merchantsMutants: readonly Mutant[] = [
     find: '/[\\t\\n\\r ]/.test', instead: '/[\\t ]/.test' },
   { name: 'the last byte of a letter is taken for a blank', file: 'src/merchants/access/legacy.ts', tests: ['limits'],
     find: '/[\\t\\n\\r ]/.test', instead: '/\\s/.test' },
+  { name: 'settings: an origin has a host that ends a directive', file: 'src/merchants/settings.ts', tests: ['settings'],
+    find: ' && plainHost.test(parseUrl(address)!.host)', instead: '' },
+  { name: 'settings: a logo has a host that ends a directive', file: 'src/merchants/settings.ts', tests: ['settings'],
+    find: "plainHost.test(parseUrl(address)?.host ?? ' ')", instead: 'parseUrl(address) !== null' },
 ]

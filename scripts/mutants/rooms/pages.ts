@@ -44,7 +44,7 @@ export const pagesMutants: readonly Mutant[] = [
   { name: 'what stands in the page ends its script', file: 'src/pages/form/page.ts', tests: ['formBrowser'],
     find: "JSON.stringify(value).replaceAll('<', '\\\\u003c')", instead: 'JSON.stringify(value)' },
   { name: 'any page may show the form', file: 'src/pages/form/page.ts', tests: ['formBrowser'],
-    find: 'view.frameAncestors.length > 0 ? view.frameAncestors : anywhere', instead: 'anywhere' },
+    find: 'view.frameAncestors.length > 0 ? view.frameAncestors.flatMap(originOf) : anywhere', instead: 'anywhere' },
   { name: 'a checkout in progress gets the new script', file: 'src/pages/form/routes.ts', tests: ['formBrowser'],
     find: 'pinned === undefined || pinned === widget.hash', instead: "pinned === undefined || pinned !== ''" },
   { name: 'shopper: any picture may be fetched', file: 'src/pages/html.ts', tests: ['simulatorPages'],

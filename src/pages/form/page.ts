@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { FormView } from '../../checkouts/view.ts'
 import type { CardBrand } from '../../contract/brands.ts'
-import { type Html, html, trusted } from '../html.ts'
+import { type Html, html, originOf, trusted } from '../html.ts'
 import type { Language } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
 import { slipLanguage } from '../slip/texts.ts'
@@ -126,14 +126,15 @@ const json = (value: object): string => JSON.stringify(value).replaceAll('<', '\
 
 function policies(view: FormView, { door, sandbox, nonce }: FormLook): Record<string, string> {
   const anywhere = sandbox ? ['https:', 'http:'] : ['https:']
-  const ancestors = door === 'page' ? ["'none'"] : view.frameAncestors.length > 0 ? view.frameAncestors : anywhere
+  const ancestors =
+    door === 'page' ? ["'none'"] : view.frameAncestors.length > 0 ? view.frameAncestors.flatMap(originOf) : anywhere
   return {
     'Content-Type': 'text/html;charset=UTF-8',
     'Content-Security-Policy': [
       "default-src 'none'",
       "script-src 'self'",
       `style-src 'nonce-${nonce}'`,
-      `img-src ${view.shop.logo === undefined || door === 'frame' ? "'none'" : view.shop.logo.startsWith('data:') ? 'data:' : new URL(view.shop.logo).origin}`,
+      `img-src ${(door !== 'frame' && originOf(view.shop.logo)[0]) || "'none'"}`,
       "connect-src 'self'",
       "base-uri 'none'",
       "form-action 'none'",

@@ -77,7 +77,7 @@ function authentication(inner: Connector, directory: DirectoryServer | undefined
       parameters: [{ name: 'threeDSMethodData', value: methodData(data.transId!, operation.addresses!.methodDone) }],
     }
     return {
-      ...challenge,
+      ...challengeOf(operation),
       step: 'browser',
       data: methodUrl === undefined ? data : { ...data, method: 'true' },
       hop: { kind: 'browser', ...(method && { method }) },
@@ -115,7 +115,7 @@ function authentication(inner: Connector, directory: DirectoryServer | undefined
       { name: 'threeDSSessionData', value: Buffer.from(operation.paymentId).toString('base64url') },
     ]
     return {
-      ...challenge,
+      ...challengeOf(operation),
       step: 'challenge',
       data: ids,
       hop: action.decoupled ? { kind: 'shop' } : { kind: 'post', url: String(answer.acsURL), parameters },
@@ -171,12 +171,13 @@ function authentication(inner: Connector, directory: DirectoryServer | undefined
   return { begin, ask, conclude }
 }
 
-const challenge: Pick<Redirect, 'kind' | 'keepsCvv' | 'endsAfterSeconds' | 'endsAs'> = {
+/** Behind an authentication that stands alone nothing is authorized: no CVV is kept for it. */
+const challengeOf = ({ type }: Operation): Pick<Redirect, 'kind' | 'keepsCvv' | 'endsAfterSeconds' | 'endsAs'> => ({
   kind: 'redirect',
-  keepsCvv: true,
+  ...(type !== '3D' && { keepsCvv: true }),
   endsAfterSeconds: challengeSeconds,
   endsAs: 'threeDSecureAbandoned',
-}
+})
 
 const refuse = ({ amount, currency }: Operation, result: ResultName, said: Structure): Reply => ({
   kind: 'answer',
