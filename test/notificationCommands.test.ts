@@ -190,6 +190,11 @@ test('pending payments become final, and what people mistype is told in a senten
   assert.match(wrong.stderr, /^event must be one of payment\.approved, .*\.\n$/)
   const nowhere = await tollgate('endpoints', 'create', '--entity', sandbox.entityId, '--url', 'http://169.254.169.254/')
   assert.deepEqual([nowhere.code, nowhere.stderr], [1, 'The url must not name a private or special address.\n'])
+  const long = `http://localhost:8099/${'a'.repeat(2048 - 22)}`
+  const create = (url: string) => tollgate('endpoints', 'create', '--entity', sandbox.entityId, '--url', url)
+  const longer = await create(`${long}a`)
+  assert.deepEqual([longer.code, longer.stderr], [1, 'The url must have at most 2048 characters.\n'])
+  assert.equal((await create(long)).code, 0)
 })
 
 test('a chargeback is triggered, and its reversal imported, once', async () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { standardBrands } from '../src/contract/brands.ts'
 import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
+import { addressText } from '../src/pages/office/fields.ts'
 import { menuFor } from '../src/pages/office/navigation.ts'
 import type { OfficeParts } from '../src/pages/office/parts.ts'
 import { goTo, type OfficeRoute, officeRoute } from '../src/pages/office/route.ts'
@@ -184,6 +185,15 @@ test('what somebody sends is looked through in turns of his own, and is no longe
   const { rows } = await gateway.pool.query('select 1 from staff where id = $1::uuid', [lines[0]])
   assert.equal(rows.length, 1, 'a line of the person')
   assert.equal(route.bodyMax, 32 * 1024)
+})
+
+test('of an address pages show as much as somebody reads, and no card number', () => {
+  const short = `https://shop.example/${'a'.repeat(200 - 21)}`
+  assert.equal(addressText(short), short)
+  assert.equal(addressText(`${short}bc`), `${short}…`)
+  assert.equal(addressText('https://shop.example/4200000000000000/x'), 'https://shop.example/420000…0000/x')
+  for (let more = 0; more < 20; more++)
+    assert.doesNotMatch(addressText(`https://shop.example/${'a'.repeat(160 + more)}/4200000000000000/x`), /\d{7}/)
 })
 
 test('lists show what is within reach and nothing of others', async () => {

@@ -145,6 +145,12 @@ describe('a request', () => {
     // As long as it may be and held whole, one sign more, and one that does not go on.
     const whole = { pairs: [['a', 'y'.repeat(8191)]] as [string, string][] }
     assert.deepEqual(heldForm(whole), whole)
+    // A secret at its end is not looked for, nor shown.
+    const costly = { pairs: [['descriptor', `${'y'.repeat(2100)} cvv 947`]] as [string, string][] }
+    assert.equal(
+      maskedRequest(trace('costly', { route: '/v1/payments', form: costly }), true).content.fields[0]![1],
+      `${'y'.repeat(255)}…`,
+    )
     for (const [length, shown] of [
       [255, 'y'.repeat(255)],
       [256, `${'y'.repeat(255)}…`],

@@ -4,6 +4,7 @@
 
 import type { CardLengths } from './brands.ts'
 import { hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
+import { hasLuhnDigit } from './luhn.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
 import { isEscaped, numeral, type Readings, readingsOf, unescaped } from './readings.ts'
 
@@ -67,11 +68,10 @@ export const maskKeyedCode = (
   own?: readonly OwnNumber[],
 ): string => (isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodesBeside(value, brands, own))
 
-/** A CVV stands beside a number, not in it: it is looked for where the numbers are masked, which are left where they stand as they came. */
+/** A CVV stands beside a number, not in it: it is looked for where the numbers are crossed out, which are left where they stand as they came. */
 function withoutCodesBeside(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
-  const beside = maskedAround(text, brands, own, found => (mayHoldMore(found) ? found : masked(found)))
-  const besideNumber = beside !== text || maskedAround(text, brands, own) !== text
-  const changed = withoutCodes(beside, besideNumber, crossed)
+  const beside = maskedAround(text, brands, own, crossedCard)
+  const changed = withoutCodes(beside, beside !== text, crossed)
   if (changed === beside) return text
   if (text.length !== beside.length || changed.length !== text.length) return changed
   return Array.from({ length: text.length }, (_, at) => (changed[at] === beside[at] ? text : changed)[at]).join('')
@@ -201,13 +201,23 @@ export function shortNumber(number: string): string {
 }
 
 /** Of each card number of some brands that is left which may be shown, and no CVV. */
-export function shortenCards(text: string, brands: CardLengths): string {
-  const shortened = replaceNumbers(
+export const shortenCards = (text: string, brands: CardLengths): string =>
+  withoutCards(
     text,
     beginning => brands.lengthsOf(beginning),
-    found => (mayHoldMore(found) ? passing : shortNumber(digitsOf(found))),
+    found => shortNumber(digitsOf(found)),
+    { number: '…', code: '…' },
   )
-  return withoutCodes(shortened, shortened !== text, () => '…').replaceAll(passing, '…')
+
+/** Others stand in the place of card numbers and CVVs. `instead`: of a number that is one for sure. */
+export function withoutCards(
+  text: string,
+  lengthsOf: (beginning: string) => readonly number[],
+  instead: (found: string) => string,
+  { number, code }: { readonly number: string; readonly code: string },
+): string {
+  const numberless = replaceNumbers(text, lengthsOf, found => (mayHoldMore(found) ? passing : instead(found)))
+  return withoutCodes(numberless, numberless !== text, () => code).replaceAll(passing, number)
 }
 
 /** Lengths of card numbers, whatever their brand. */
@@ -474,6 +484,22 @@ function masked(found: string): string {
   for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
   return crossed(found.slice(0, from)) + found.slice(from)
 }
+
+/** Of what may hold more the card alone, where it begins with one. What parts its digits, too: whatever its groups, it is one row. */
+function crossedCard(found: string): string {
+  let seen = ''
+  /** By how many digits there are up to the end of each group: where it ends. */
+  const ends = new Map<number, number>()
+  for (const { 0: group, index } of mayHoldMore(found) ? found.matchAll(/\p{Nd}+/gu) : []) {
+    seen += digitsOf(group)
+    ends.set(seen.length, index + group.length)
+  }
+  const end = ends.get(usualLengths.find(length => ends.has(length) && hasLuhnDigit(seen.slice(0, length))) ?? 0) ?? found.length
+  return 'x'.repeat(end) + found.slice(end)
+}
+
+/** Of card numbers, the most usual first: with what stands behind it one is a right number of another length by chance. */
+const usualLengths = [16, 15, 14, 13, 19, 18, 17, 12]
 
 /** Does a group of digits begin in it behind as many as a card may have, and is it not one in the groups of a card, or of digits that stand alone? Then it may be a card with its end
  * and CVV behind it, which pass for a number by chance, or overlap with one: which four are the last of the card cannot be known. */

@@ -113,4 +113,6 @@ export const notificationsMutants: readonly Mutant[] = [
     find: '(not d.replay or d.position = (select', instead: '(true or d.position = (select' },
   { name: 'a delivery is given up a day early', file: 'src/notifications/retrySchedule.ts', tests: ['notificationDelivery'],
     find: 'age + wait > givenUpAfter', instead: 'age + wait >= givenUpAfter' },
+  { name: 'endpoints: an address is as long as somebody likes', file: 'src/notifications/endpoints/endpoint.ts', tests: ['notificationCommands'],
+    find: "(url ?? '').length > urlMost", instead: 'false' },
 ]

@@ -84,7 +84,7 @@ export const pagesMutants: readonly Mutant[] = [
   { name: 'exports: who has lost a merchant keeps the file', file: 'src/pages/office/exports/routes.ts', tests: ['officePayments'],
     find: ' && merchants.every(reaches)', instead: ' && (askedBy === by.id || merchants.every(reaches))' },
   { name: 'office: pages show whatever stands in the address of a webhook', file: 'src/pages/office/fields.ts', tests: ['officePages'],
-    find: 'shortenCards(url, knownBrands)', instead: 'url || knownBrands.rows[0]!.name || shortenCards(url, knownBrands)' },
+    find: '`${beginning}…`, knownBrands)', instead: '`${beginning}…`, knownBrands) && beginning' },
   { name: 'files: whoever acts for one merchant hands in what moves money of all', file: 'src/pages/office/files/routes.ts', tests: ['slipMatching'],
     find: "whole: true,\n      proven: true,\n      takesFiles: true,", instead: 'proven: true,\n      takesFiles: true,' },
   { name: 'files: nobody hears of what was refused', file: 'src/pages/office/files/routes.ts', tests: ['slipMatching'],
@@ -262,5 +262,7 @@ export const pagesMutants: readonly Mutant[] = [
   { name: 'office: what somebody sends is looked through out of turn', file: 'src/pages/office/route.ts', tests: ['officePermissions'],
     find: 'await request.inLineOf(personOf(signedIn), read)', instead: 'read()' },
   { name: 'office: a form is as long as one of a shopper', file: 'src/pages/office/route.ts', tests: ['officePermissions'],
-    find: 'bodyMax = exact ? undefined : shortenedBodyMax', instead: 'bodyMax' },
+    find: 'const formBodyMax = 32 * 1024', instead: 'const formBodyMax = 256 * 1024' },
+  { name: 'office: an address is looked through as long as it is', file: 'src/pages/office/fields.ts', tests: ['officePermissions'],
+    find: 'const beginning = beginningOf(url, addressShownMost)', instead: 'const beginning = url' },
 ]

@@ -144,5 +144,7 @@ export const reportingMutants: readonly Mutant[] = [
   { name: 'records: of a long form as much is held as of many', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
     find: '    if (left < 0) break\n', instead: '' },
   { name: 'records: of what is cut nothing is masked that is left', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
-    find: 'form?.isCut ? beginning :', instead: 'false ? beginning :' },
+    find: 'form?.isCut || text.length > stepMost', instead: 'text.length > 1e9' },
+  { name: 'records: a value of a form that is held whole is looked at as long as it is', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: 'form?.isCut || text.length > stepMost', instead: 'form?.isCut' },
 ]

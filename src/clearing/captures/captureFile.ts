@@ -2,7 +2,7 @@
 
 import { type CollectedLine, collectedColumns } from '../../connectors/cards/iso8583/collected.ts'
 import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
-import { beginningOf, maskCardNumbers } from '../../contract/cardNumbers.ts'
+import { writtenBeginning } from '../../contract/cardNumbers.ts'
 import { rowsOf, tooManyRows } from '../rows.ts'
 import type { Steps } from '../steps.ts'
 
@@ -94,5 +94,5 @@ function readLine(
   if (!/^[1-9]\d{0,8}$/.test(line) || !/^\d{6}$/.test(trace) || !/^[0-9A-Za-z]{1,12}$/.test(reference))
     return { broken: `line ${at} names no line, trace and reference` }
   if (/\p{C}/u.test(reason)) return { broken: `line ${at} has a reason with a character that cannot be shown` }
-  return { at, line: Number(line), trace, reference, outcome, reason: beginningOf(maskCardNumbers(reason), 100).toWellFormed() }
+  return { at, line: Number(line), trace, reference, outcome, reason: writtenBeginning(reason, 100).toWellFormed() }
 }

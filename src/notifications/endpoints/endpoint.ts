@@ -58,6 +58,8 @@ export type EndpointParts = Pick<NotificationParts, 'clock' | 'random' | 'keys' 
 /** Something that can be mended by whoever asked; the sentence says what. */
 export type EndpointRefusal = { readonly refused: string }
 
+/** As long as a `notificationUrl` may be: all of a merchant are read for each batch of his events. */
+const urlMost = 2048
 /** Of one merchant: each is looked at for every event. */
 export const endpointsMost = 100
 
@@ -72,6 +74,7 @@ export async function createEndpoint(
     return { refused: kind === 'webhook' ? 'A webhook needs a url.' : 'Only a webhook has a url.' }
   const refusal = url === null ? undefined : urlRefusal(url, parts.egress)
   if (refusal !== undefined) return { refused: `The url ${refusal}.` }
+  if ((url ?? '').length > urlMost) return { refused: `The url must have at most ${urlMost} characters.` }
   const unknown = types.find(type => !eventTypes.includes(type))
   if (unknown !== undefined || types.length === 0) return { refused: `types must be some of ${eventTypes.join(', ')}.` }
   if (secret !== undefined && !/^[0-9a-fA-F]{64}$/.test(secret)) return { refused: 'The secret must be 64 hex characters.' }

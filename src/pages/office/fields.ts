@@ -1,7 +1,7 @@
 // Pieces that many pages of the back office have: a field with its label, a message, a table, a button that sends something.
 
 import { knownBrands } from '../../contract/brands.ts'
-import { shortenCards } from '../../contract/cardNumbers.ts'
+import { beginningOf, shortenCards } from '../../contract/cardNumbers.ts'
 import { type Html, html } from '../html.ts'
 import { frameWords, type OfficeLanguage } from './words.ts'
 
@@ -94,5 +94,9 @@ export const nextPage = (
   page < pagesMost &&
   html`<p><a class="button plain" href="${path}?${new URLSearchParams({ ...query, page: String(page + 1) }).toString()}" rel="next">${frameWords(language).nextPage}</a></p>`
 
-/** The address of a receiver, which is called as it was typed, as pages show it. */
-export const addressText = (url: string): string => shortenCards(url, knownBrands)
+/** The address of a receiver, which is called as it was typed, as pages show it: of a long one as much as somebody reads. */
+export function addressText(url: string): string {
+  const beginning = beginningOf(url, addressShownMost)
+  return shortenCards(beginning === url ? url : `${beginning}…`, knownBrands)
+}
+const addressShownMost = 200

@@ -156,8 +156,8 @@ function withAge({ database, clock }: OfficeParts, language: OfficeLanguage, ans
   return { ...answer, body: html`${message(fill(frameWords(language).old, { seconds: String(seconds) }))}${answer.body}` }
 }
 
-/** Of a form in whose texts card numbers are looked for. */
-const shortenedBodyMax = 32 * 1024
+/** Of a form: what people write. */
+const formBodyMax = 32 * 1024
 
 /** Names, passwords, the page that was wanted. */
 const openBodyMax = 8 * 1024
@@ -172,17 +172,7 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  {
-    method,
-    path,
-    top,
-    takesFiles,
-    exact,
-    bodyMax = exact ? undefined : shortenedBodyMax,
-    usesUp,
-    admits,
-    givesFile,
-  }: OfficePlace,
+  { method, path, top, takesFiles, exact, bodyMax = formBodyMax, usesUp, admits, givesFile }: OfficePlace,
   answer: (request: UnreadRequest, named: PathValues, read: () => OfficeRequest) => Promise<Framed>,
 ): Route {
   if (method === 'GET' && fileName.test(path) !== (givesFile === true))
@@ -192,7 +182,7 @@ function placed(
     path: top ? path : `/office${path}`,
     callers: 'anyone',
     ...(takesFiles && { body: 'anything' }),
-    ...(bodyMax !== undefined && { bodyMax }),
+    bodyMax,
     ...(admits && { admits }),
     ...((usesUp || givesFile) && { usesUp: true }), // nobody who only looks whether there is a file has taken it
     async answer(request, named) {

@@ -19,9 +19,9 @@ export function turnedOutToBe(whom: string): void {
 
 /**
  * A shopper's payment takes some forty statements, with all its pages, a few at a time; and some shoppers share an address. How long a statement takes says more of
- * everybody than of him; how much it brings, what it costs here.
+ * everybody than of him; how much it brings, what it costs here. Two of each stand in line: whoever comes waits for no more of a crowd that asks for little from many networks.
  */
-const byStatement: UseCount = { cost: (_, value) => 1 + bytesOf(value) / bytesForOne, floor: 256, abreast: 8 }
+const byStatement: UseCount = { cost: (_, value) => 1 + bytesOf(value) / bytesForOne, floor: 256, abreast: 2 }
 const bytesForOne = 4096
 
 /** Of texts and bytes in the rows of an answer. */

@@ -53,6 +53,8 @@ const fieldsMost = 100
 const valueMost = 255
 const answerMost = 64 * 1024
 
+/** What is longer is looked at as far as it is shown, also where it is held whole: each field is one step. */
+const stepMost = 2048
 /** Signs that are held of a form as it came, of each text of a longer one, and of all of it. */
 const [wholeMost, textMost, heldMost] = [8 * 1024, 2 * valueMost, 32 * 1024]
 
@@ -98,7 +100,7 @@ export function* maskingOf(trace: RequestTrace, sandbox: boolean): Generator<voi
   const fields: (readonly [string, string])[] = []
   const unknown = new Set<string>()
   const told = sandbox || caller ? (form?.pairs ?? []) : []
-  const read = form?.isCut ? beginning : (text: string) => text
+  const read = (text: string) => (form?.isCut || text.length > stepMost ? beginning(text) : text)
   for (const [sentName, sentValue] of told.slice(0, fieldsMost)) {
     yield
     const name = read(sentName)

@@ -29,7 +29,7 @@ export const passkeyRoutes = (parts: OfficeParts): OfficeRoute[] => [
     counted: true,
     async answer({ values, language }, signedIn) {
       const given = (values.get('name') ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim()
-      const name = beginningOf(shortenCards(given, parts.cardBrands), 100)
+      const name = beginningOf(shortenCards(beginningOf(given, 200), parts.cardBrands), 100)
       const isAdded = name !== '' && (await addPasskey(parts, signedIn, name, values.get('credential') ?? ''))
       return isAdded ? goTo('/office/account/passkeys') : passkeyPage(parts, language, signedIn, true)
     },

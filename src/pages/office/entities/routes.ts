@@ -1,6 +1,7 @@
 // Entities: their settings, by the same rules as a seed file has, and the access tokens that act for them, each shown once.
 
 import { otherBrands } from '../../../contract/brands.ts'
+import { limits } from '../../../contract/limits.ts'
 import { makeToken, revokeByHand, tokenByChance } from '../../../merchants/access/tokens.ts'
 import { changeEntity, kindsBelow, makeEntity, settingsOf, settingsText } from '../../../merchants/change.ts'
 import { ofOperator } from '../../../merchants/settings.ts'
@@ -146,6 +147,7 @@ ${
       path: '/entities/{entity}',
       action: 'changeSettings',
       exact: true,
+      bodyMax: limits.bodyMaxBytes, // logos, and lists of rules
       proven: true,
       async answer(request, signedIn, { entity: id = '' }) {
         const { values } = request
