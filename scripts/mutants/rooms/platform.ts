@@ -725,4 +725,6 @@ export const platformMutants: readonly Mutant[] = [
     find: '1 + bytesOf(value) / bytesForOne', instead: '1' },
   { name: 'fairPool: what a statement brings is not known when it counts', file: 'src/platform/database/turns.ts', tests: ['crowds'],
     find: 'cost(clock.elapsed() - began, value)', instead: 'cost(clock.elapsed() - began, undefined)' },
+  { name: 'database: eight statements of each stand before who comes', file: 'src/platform/database/fairPool.ts', tests: ['crowds'],
+    find: 'abreast: 2 }', instead: 'abreast: 8 }' },
 ]
