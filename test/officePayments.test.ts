@@ -196,8 +196,9 @@ describe('a file to take away', () => {
     assert.equal(await told('jane@example.org or joe@example.org'), 'q=…@example.org or …@example.org&type=DB')
     assert.equal(await told(' '.repeat(4000)), 'type=DB')
     assert.equal(await told('x'.repeat(4000)), `q=${'x'.repeat(255)}&type=DB`)
-    const sent = await finance.post('/office/payments', { q: 'x'.repeat(200_000) })
+    const sent = await finance.post('/office/payments', { q: 'x'.repeat(30_000) })
     assert.equal(sent.location, `/office/payments?q=${'x'.repeat(255)}`)
+    assert.equal((await finance.post('/office/payments', { q: 'x'.repeat(33_000) })).status, 413, 'more than people write')
   })
   it('is not taken by whoever only asks whether it is there, and no row tells that it was', async () => {
     const cookie = [...finance.cookies].map(pair => pair.join('=')).join('; ')
