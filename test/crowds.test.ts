@@ -1736,30 +1736,8 @@ it('a press on Pay is judged in the line of the merchant whose checkout it is, o
   assert.ok(events.includes('entity'), 'the card was read before')
 })
 
-it('who comes to the database stands behind two statements of each other, however many they ask for', async () => {
-  const brought: string[] = []
-  const ends: (() => void)[] = []
-  const fake = {
-    query(whose: string) {
-      brought.push(whose)
-      return new Promise(resolve => ends.push(() => resolve({ rows: [] })))
-    },
-  }
-  const pool = fairPool(fake as unknown as pg.Pool, { ...systemClock, elapsed: () => 0 }, 60, 1)
-  const ask = (whose: string) => askedBy(whose, () => (pool.query as unknown as (whose: string) => Promise<unknown>)(whose))
-  const all: Promise<unknown>[] = []
-  for (const whose of ['a', 'b', 'c']) for (let times = 0; times < 20; times++) all.push(ask(whose))
-  all.push(ask('newcomer'))
-  for (let at = 0; at < 61; at++) {
-    ends.shift()!()
-    await new Promise(resolve => setImmediate(resolve))
-  }
-  await Promise.all(all)
-  assert.equal(brought.length, 61)
-  assert.ok(brought.indexOf('newcomer') <= 7, `${brought}`)
-})
-
-it('who has the database bring much comes behind those who ask for little', async () => {
+/** A pool of one connection whose statements end one after the other, by `next`. */
+function heldPool() {
   const brought: string[] = []
   const ends: (() => void)[] = []
   const fake = {
@@ -1769,13 +1747,32 @@ it('who has the database bring much comes behind those who ask for little', asyn
     },
   }
   const pool = fairPool(fake as unknown as pg.Pool, { ...systemClock, elapsed: () => 0 }, 60, 1)
-  const ask = (whose: string, bytes: number) =>
-    askedBy(whose, () => (pool.query as unknown as (whose: string, bytes: number) => Promise<unknown>)(whose, bytes))
-  const all: Promise<unknown>[] = []
-  const next = async () => {
-    ends.shift()!()
-    await new Promise(resolve => setImmediate(resolve))
+  const query = pool.query as unknown as (whose: string, bytes: number) => Promise<unknown>
+  return {
+    brought,
+    ends,
+    ask: (whose: string, bytes: number) => askedBy(whose, () => query(whose, bytes)),
+    async next() {
+      ends.shift()!()
+      await new Promise(resolve => setImmediate(resolve))
+    },
   }
+}
+
+it('who comes to the database stands behind two statements of each other, however many they ask for', async () => {
+  const { brought, ask, next } = heldPool()
+  const all: Promise<unknown>[] = []
+  for (const whose of ['a', 'b', 'c']) for (let times = 0; times < 20; times++) all.push(ask(whose, 0))
+  all.push(ask('newcomer', 0))
+  for (let at = 0; at < 61; at++) await next()
+  await Promise.all(all)
+  assert.equal(brought.length, 61)
+  assert.ok(brought.indexOf('newcomer') <= 7, `${brought}`)
+})
+
+it('who has the database bring much comes behind those who ask for little', async () => {
+  const { brought, ends, ask, next } = heldPool()
+  const all: Promise<unknown>[] = []
   for (const [whose, bytes] of [
     ['much', 256 * 1024],
     ['little', 1024],

@@ -487,15 +487,21 @@ function masked(found: string): string {
 
 /** Of what may hold more the card alone, where it begins with one. What parts its digits, too: whatever its groups, it is one row. */
 function crossedCard(found: string): string {
+  const end = mayHoldMore(found) ? endOfCard(found) : found.length
+  return 'x'.repeat(end) + found.slice(end)
+}
+
+/** Where the card ends with which it begins, if it begins with one. */
+function endOfCard(found: string): number {
   let seen = ''
   /** By how many digits there are up to the end of each group: where it ends. */
   const ends = new Map<number, number>()
-  for (const { 0: group, index } of mayHoldMore(found) ? found.matchAll(/\p{Nd}+/gu) : []) {
+  for (const { 0: group, index } of found.matchAll(/\p{Nd}+/gu)) {
     seen += digitsOf(group)
     ends.set(seen.length, index + group.length)
   }
-  const end = ends.get(usualLengths.find(length => ends.has(length) && hasLuhnDigit(seen.slice(0, length))) ?? 0) ?? found.length
-  return 'x'.repeat(end) + found.slice(end)
+  const length = usualLengths.find(length => ends.has(length) && hasLuhnDigit(seen.slice(0, length)))
+  return length === undefined ? found.length : ends.get(length)!
 }
 
 /** Of card numbers, the most usual first: with what stands behind it one is a right number of another length by chance. */

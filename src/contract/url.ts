@@ -10,3 +10,6 @@ export function parseUrl(text: string, base?: string): URL | null {
   const authority = /^(?:[a-z][a-z0-9+.-]*:[/\\]*|[/\\]{2,})([^/\\?#]*)/i.exec(written)?.[1] ?? ''
   return authority.length > authorityMost ? null : URL.parse(text, base)
 }
+
+/** Other hosts may hold what ends a directive of a policy. */
+export const hasPlainHost = ({ host }: URL): boolean => /^[A-Za-z0-9.:[\]-]*$/.test(host)

@@ -8,7 +8,7 @@ import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
 import { nearest } from '../contract/nearest.ts'
 import { resultOfCode } from '../contract/results/results.ts'
-import { parseUrl } from '../contract/url.ts'
+import { hasPlainHost, parseUrl } from '../contract/url.ts'
 import {
   filled,
   filledListOf,
@@ -64,20 +64,23 @@ const identifiers: ReadonlySet<string> = new Set([
 export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */
 const shopName = text(/^(?=.*\S)[^\p{Cc}\p{Cf}\u2028\u2029]{1,64}$/u, 'must be a text of 1 to 64 characters')
-/** A host may hold what ends a directive of a policy. */
-const plainHost = /^[a-z0-9.:[\]-]*$/
+/** Pages have its origin in their policies. */
+const isForPolicies = (url: URL | null): boolean => url !== null && hasPlainHost(url)
 const shopLogo = where(
   text(
     /^(https:\/\/|data:image\/(png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]+=*$)/,
     'must be an https address or a data: address of an image',
   ),
-  address => address.length <= 65_536 && plainHost.test(parseUrl(address)?.host ?? ' '),
+  address => address.length <= 65_536 && isForPolicies(parseUrl(address)),
   'must be an https address or a data: address of an image, of at most 65536 characters',
 )
 const shopColour = text(/^#[0-9a-f]{6}$/i, 'must be a colour such as #1d5fd1')
 const origin = where(
   text(/^https?:\/\//, 'must be an origin such as https://shop.example'),
-  address => parseUrl(address)?.origin === address && plainHost.test(parseUrl(address)!.host),
+  address => {
+    const url = parseUrl(address)
+    return url?.origin === address && isForPolicies(url)
+  },
   'must be an origin such as https://shop.example, without a path',
 )
 const acquirer = text(/^[a-z0-9-]{1,32}$/, 'must be the name of an acquirer')

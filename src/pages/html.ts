@@ -1,5 +1,6 @@
 // Pages as text: a template that escapes what is put in, the frame around every page, and the headers that go with it.
 
+import { hasPlainHost } from '../contract/url.ts'
 import type { Shop } from '../merchants/shop.ts'
 import { buttonColours } from './colours.ts'
 import type { Language } from './languages/languages.ts'
@@ -115,10 +116,9 @@ function policies({ formsTo = [], framesFrom = [], framable, formsAnywhere, shop
 /** The origin of an address, for a policy; of an app its scheme, which has no origins; nothing of an address that is none. */
 export function originOf(url: string | undefined): string[] {
   if (url === undefined || !URL.canParse(url)) return []
-  const { origin, protocol, host } = new URL(url)
-  // Hosts may hold what ends a directive of a policy.
-  if (!/^[A-Za-z0-9.:[\]-]*$/.test(host)) return []
-  return [origin === 'null' ? protocol : origin]
+  const parsed = new URL(url)
+  if (!hasPlainHost(parsed)) return []
+  return [parsed.origin === 'null' ? parsed.protocol : parsed.origin]
 }
 
 const style = `

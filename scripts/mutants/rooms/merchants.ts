@@ -138,7 +138,7 @@ export const merchantsMutants: readonly Mutant[] = [
   { name: 'the last byte of a letter is taken for a blank', file: 'src/merchants/access/legacy.ts', tests: ['limits'],
     find: '/[\\t\\n\\r ]/.test', instead: '/\\s/.test' },
   { name: 'settings: an origin has a host that ends a directive', file: 'src/merchants/settings.ts', tests: ['settings'],
-    find: ' && plainHost.test(parseUrl(address)!.host)', instead: '' },
+    find: 'url?.origin === address && isForPolicies(url)', instead: 'url?.origin === address' },
   { name: 'settings: a logo has a host that ends a directive', file: 'src/merchants/settings.ts', tests: ['settings'],
-    find: "plainHost.test(parseUrl(address)?.host ?? ' ')", instead: 'parseUrl(address) !== null' },
+    find: 'isForPolicies(parseUrl(address))', instead: 'parseUrl(address) !== null' },
 ]

@@ -50,7 +50,7 @@ export const pagesMutants: readonly Mutant[] = [
   { name: 'shopper: any picture may be fetched', file: 'src/pages/html.ts', tests: ['simulatorPages'],
     find: "...(shop?.logo?.startsWith('https:') ? originOf(shop.logo) : [])", instead: "'https:'" },
   { name: 'pages: a host says more to a policy than a host', file: 'src/pages/html.ts', tests: ['redirectPolicy'],
-    find: '  if (!/^[A-Za-z0-9.:[\\]-]*$/.test(host)) return []\n', instead: '' },
+    find: '  if (!hasPlainHost(parsed)) return []\n', instead: '' },
   { name: 'languages: a locale may be as long as it likes', file: 'src/pages/languages/languages.ts', tests: ['languages'],
     find: '.slice(0, localeMost)', instead: '' },
   { name: 'languages: all that a browser says is looked at', file: 'src/pages/languages/languages.ts', tests: ['languages'],

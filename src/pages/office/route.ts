@@ -156,8 +156,8 @@ function withAge({ database, clock }: OfficeParts, language: OfficeLanguage, ans
   return { ...answer, body: html`${message(fill(frameWords(language).old, { seconds: String(seconds) }))}${answer.body}` }
 }
 
-/** Of a form: what people write. */
-const formBodyMax = 32 * 1024
+/** Of a form: what people write, and what their authenticators say. */
+export const formBodyMax = 32 * 1024
 
 /** Names, passwords, the page that was wanted. */
 const openBodyMax = 8 * 1024

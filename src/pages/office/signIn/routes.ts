@@ -17,6 +17,7 @@ import type { OfficeParts } from '../parts.ts'
 import { askForm, passkeyWords } from '../passkeyForm.ts'
 import {
   browserCookieOf,
+  formBodyMax,
   goTo,
   languageCookie,
   nothingHere,
@@ -53,7 +54,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/sign-in/passkey',
-      bodyMax: 32 * 1024,
+      bodyMax: formBodyMax,
       async answer(request) {
         const { values } = request
         const signed = await signInByPasskey(parts, values.get('credential') ?? '', visitorOf(parts, request))
