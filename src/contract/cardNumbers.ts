@@ -1,9 +1,8 @@
-// Card numbers where none belongs: runs of digits that pass the check digit and have the range and the length of a card brand.
-// Dots, spaces, hyphens and invisible characters inside a run count as nothing; digits of other scripts count as digits, raised, lowered and circled ones too. Other signs, and marks of HTML,
-// stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
+// Card numbers and CVVs where none belongs: found in texts however these are written, and hidden, shortened or left; and texts that are cut without showing one.
 
 import type { CardLengths } from './brands.ts'
 import { hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
+import { digitsOf, findRun, ordinaryRun, replaceIn, shortestNumber, valueOfDigit } from './cardRuns.ts'
 import { hasLuhnDigit } from './luhn.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
 import { isEscaped, numeral, type Readings, readingsOf, unescaped } from './readings.ts'
@@ -15,24 +14,12 @@ export type Treatment = (typeof treatments)[number]
 /** Texts of people, and identifiers, which pass for card numbers by chance: one in ten order numbers of sixteen digits has a right check digit. */
 export type CardNumberRules = { readonly inTexts: Treatment; readonly inIdentifiers: Treatment }
 
-const [shortest, longest] = [12, 19]
-/** What nobody sees either: of these some are letters by their class, the blanks of Egyptian and two fillers of Hangul among them. */
-const unseen = '\\p{Default_Ignorable_Code_Point}\\u2800\\u{13441}\\u{13442}\\u{1d159}'
-const ordinary = `[\\s\\p{Pd}\\p{Cf}${unseen}.]{0,3}`
-const ordinaryRun = new RegExp(`\\p{Nd}(?:${ordinary}\\p{Nd}){${shortest - 1},}`, 'v')
-/** Others may be as many: lists and tables of groups are indented, and their marks are blanks. */
-const gapMost = 32
-const between = new RegExp(`[[^\\p{L}\\p{Nd}]${unseen}]`, 'v')
-const ordinaryGap = new RegExp(`^${ordinary}$`, 'v')
-const digit = /\p{Nd}/u
-const digits = /\p{Nd}/gu
-/** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
-const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
 /** May a card number stand in it? The one look at most values. */
 export const mayHoldCardNumber = (text: string): boolean => isLong(text) && holdsRun(text, readingsOf(text))
 
 /** A number in a circle can have two digits. */
-const isLong = (text: string): boolean => text.length >= shortest || (text.length >= shortest / 2 && numeral.test(text))
+const isLong = (text: string): boolean =>
+  text.length >= shortestNumber || (text.length >= shortestNumber / 2 && numeral.test(text))
 
 const holdsRun = (text: string, { plain, marked }: Readings): boolean =>
   [text, plain, marked].some((one, at) => (at === 0 || one !== text) && findRun(one, 0) !== undefined)
@@ -126,6 +113,7 @@ export function withoutCodes(
   return changeAsMeant(asWritten, change, asWritten === text ? meant.plain : undefined)
 }
 
+const digits = /\p{Nd}/gu
 /** Each of its digits is an `x`. */
 export const crossed = (text: string): string => text.replace(digits, 'x')
 
@@ -256,227 +244,6 @@ export function replaceNumbers(
 const writtenMost = 16
 const escapeDigits = 4
 
-/** `known`: digits of numbers that need no group of their own. */
-function replaceIn(
-  text: string,
-  lengthsOf: (beginning: string) => readonly number[],
-  instead: (found: string) => string,
-  known: ReadonlySet<string> = new Set(),
-): string {
-  let all = ''
-  let behind = 0
-  for (let found = findRun(text, 0); found; found = findRun(text, found.end)) {
-    all += text.slice(behind, found.start) + replaceInRun(text.slice(found.start, found.end), lengthsOf, instead, known)
-    behind = found.end
-  }
-  return all + text.slice(behind)
-}
-
-function replaceInRun(
-  run: string,
-  lengthsOf: (beginning: string) => readonly number[],
-  instead: (found: string) => string,
-  known: ReadonlySet<string>,
-): string {
-  const read = readRun(run)
-  let replaced = ''
-  let copied = 0
-  for (let first = 0; first + shortest <= read.digits.length; first++) {
-    let last = endOfNumber(read, first, lengthsOf, known)
-    if (last === undefined) continue
-    // Which of overlapping numbers is the card cannot be known: they go together.
-    for (let inside = first + 1; inside <= last && inside + shortest <= read.digits.length; inside++)
-      last = Math.max(last, endOfNumber(read, inside, lengthsOf, known) ?? 0)
-    replaced += run.slice(copied, read.at[first]) + instead(run.slice(read.at[first], read.at[last]! + read.widths[last]!))
-    copied = read.at[last]! + read.widths[last]!
-    first = last
-  }
-  return replaced + run.slice(copied)
-}
-
-/** Of each character what it is: a digit, by one more than it counts, one that may stand between digits, or one that parts them. Looked up, since a text may be full of
- * odd ones. */
-const kinds = new Uint8Array(0x11_0000)
-const [isBetween, isParting] = [11, 12]
-const kindOf = (point: number): number => {
-  kinds[point] ||= judgedKind(point)
-  return kinds[point]!
-}
-
-function judgedKind(point: number): number {
-  const one = String.fromCodePoint(point)
-  if (!digit.test(one)) return between.test(one) ? isBetween : isParting
-  // In every script they stand in blocks of ten.
-  let zero = point
-  while (digit.test(String.fromCodePoint(zero - 1))) zero--
-  return 1 + ((point - zero) % 10)
-}
-
-/** Undefined for what is no digit. */
-function valueOfDigit(point: number): number | undefined {
-  const kind = kindOf(point)
-  return kind < isBetween ? kind - 1 : undefined
-}
-
-/** The next so many digits with some other characters between them, in one look along the text. */
-function findRun(text: string, from: number): { readonly start: number; readonly end: number } | undefined {
-  let [start, end, count, gap] = [0, 0, 0, 0]
-  for (let position = from; position < text.length; ) {
-    const point = text.codePointAt(position)!
-    const width = point > 0xffff ? 2 : 1
-    const kind = kindOf(point)
-    if (kind < isBetween) {
-      if (count === 0) start = position
-      count++
-      gap = 0
-      end = position + width
-    } else if (count > 0 && (kind === isParting || ++gap > gapMost)) {
-      if (count >= shortest) return { start, end }
-      count = 0
-      gap = 0
-    }
-    position += width
-  }
-  return count >= shortest ? { start, end } : undefined
-}
-
-type Run = {
-  /** The digits, one character each. */
-  readonly digits: string
-  /** Of each digit: where it stands in the text, how many units it takes there, and whether a group of digits begins with it. */
-  readonly at: Uint32Array
-  readonly widths: Uint8Array
-  readonly begins: Uint8Array
-  /** How many gaps up to each digit hold other signs than the ordinary ones. */
-  readonly strange: Uint32Array
-  /** Sums for the check digit up to each digit, with the digits at odd places doubled, and with those at even ones: any part is judged in one step. */
-  readonly sums: readonly [oddDoubled: Uint32Array, evenDoubled: Uint32Array]
-  /** Where they were looked for: with which digit each begins, and with which it ends. */
-  dates?: ReadonlyMap<number, number>
-}
-
-/** Room for runs of so many characters, which are read one after the other. */
-const makeRoom = (most: number) => ({
-  values: Buffer.alloc(most),
-  at: new Uint32Array(most),
-  widths: new Uint8Array(most),
-  begins: new Uint8Array(most),
-  strange: new Uint32Array(most),
-  sums: [new Uint32Array(most + 1), new Uint32Array(most + 1)] as const,
-})
-const usualRoom = makeRoom(4096)
-
-/** The next one that is read takes the place of this. */
-function readRun(text: string): Run {
-  const most = text.length
-  const room = most > 4096 ? makeRoom(most) : usualRoom
-  const { values, at, widths, begins, strange, sums } = room
-  const [odd, even] = sums
-  let place = 0
-  let end = 0
-  for (let position = 0; position < most; ) {
-    const point = text.codePointAt(position)!
-    const width = point > 0xffff ? 2 : 1
-    const value = valueOfDigit(point)
-    if (value !== undefined) {
-      const doubled = value > 4 ? value * 2 - 9 : value * 2
-      odd[place + 1] = odd[place]! + (place % 2 === 1 ? doubled : value)
-      even[place + 1] = even[place]! + (place % 2 === 0 ? doubled : value)
-      values[place] = 48 + value
-      at[place] = position
-      widths[place] = width
-      const isFirst = place === 0 || end < position
-      begins[place] = isFirst ? 1 : 0
-      strange[place] = place === 0 ? 0 : strange[place - 1]! + (isFirst && !isOrdinary(text, end, position) ? 1 : 0)
-      end = position + width
-      place++
-    }
-    position += width
-  }
-  return { ...room, digits: values.toString('latin1', 0, place) }
-}
-
-/** One space, hyphen or full stop is what most gaps are. */
-function isOrdinary(text: string, from: number, to: number): boolean {
-  if (to - from > 3) return ordinaryGap.test(text.slice(from, to))
-  for (let position = from; position < to; position++) {
-    const unit = text.charCodeAt(position)
-    if (unit === 32 || unit === 45 || unit === 46) continue
-    return unit < 128 && !(unit > 8 && unit < 14) ? false : ordinaryGap.test(text.slice(from, to))
-  }
-  return true
-}
-
-function endOfNumber(
-  run: Run,
-  first: number,
-  lengthsOf: (beginning: string) => readonly number[],
-  known: ReadonlySet<string>,
-): number | undefined {
-  const { digits, begins, sums } = run
-  if (!begins[first] && known.size === 0) return undefined
-  let lengths: readonly number[] | undefined
-  for (let length = Math.min(longest, digits.length - first); length >= shortest; length--) {
-    const last = first + length - 1
-    // The last digit is the check digit, the one before it counts twice.
-    const sum = sums[last % 2 === 0 ? 0 : 1]
-    const endsGroup = last + 1 === digits.length || begins[last + 1]
-    if ((sum[last + 1]! - sum[first]!) % 10 !== 0) continue
-    if (known.size > 0 && known.has(digits.slice(first, last + 1))) return last
-    if (!endsGroup || !begins[first]) continue
-    lengths ??= lengthsOf(digits.slice(first, first + shortest))
-    if (lengths.includes(length) && isWritten(run, first, last)) return last
-  }
-  return undefined
-}
-
-/** Is there nothing strange between its digits, and do they hold no date, or do they stand in groups as on a card, or each alone? */
-function isWritten(run: Run, first: number, last: number): boolean {
-  const { begins, strange } = run
-  if (strange[first] === strange[last]) return !holdsDate(run, first, last)
-  const length = last - first + 1
-  let groups = 1
-  for (let place = first + 1; place <= last; place++) if (begins[place]) groups |= 1 << (place - first)
-  return groups === cardGroups[length] || groups === 2 ** length - 1
-}
-
-/** Three of its groups are a date, as no card has them: stays of hotels (`24.12.2026 - 30.12.2026`), and the times of logs. */
-function holdsDate(run: Run, first: number, last: number): boolean {
-  run.dates ??= datesIn(run)
-  if (run.dates.size > 0) for (let place = first; place < last; place++) if (run.dates.get(place)! <= last) return true
-  return false
-}
-
-function datesIn({ begins, digits }: Run): Map<number, number> {
-  const dates = new Map<number, number>()
-  let [before, middle, group] = [-1, -1, -1]
-  for (let place = 0; place <= digits.length; place++) {
-    if (place < digits.length && !begins[place]) continue
-    // A group has ended.
-    if (before >= 0 && isDate(digits, before, middle, group, place)) dates.set(before, place - 1)
-    before = middle
-    middle = group
-    group = place
-  }
-  return dates
-}
-
-/** Day, month and year, or year, month and day: three groups, where each begins, and where the last ends. */
-function isDate(digits: string, first: number, second: number, third: number, end: number): boolean {
-  const [one, two, three] = [second - first, third - second, end - third]
-  if (two > 2 || one + three > 6 || Math.max(one, three) !== 4) return false
-  const [year, day] = one === 4 ? [first, third] : [third, first]
-  const [days, months, century] = [
-    Number(digits.slice(day, day + Math.min(one, three))),
-    Number(digits.slice(second, third)),
-    digits.slice(year, year + 2),
-  ]
-  return days >= 1 && days <= 31 && months >= 1 && months <= 12 && (century === '19' || century === '20')
-}
-
-/** Its digits as ours. */
-const digitsOf = (found: string): string => [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
-
 /** All but the last four digits, where these are the number's for sure. */
 function masked(found: string): string {
   if (mayHoldMore(found)) return found.replace(digits, passing)
@@ -512,5 +279,5 @@ const usualLengths = [16, 15, 14, 13, 19, 18, 17, 12]
 function mayHoldMore(found: string): boolean {
   const groups = (found.match(/\p{Nd}+/gu) ?? []).map(group => [...group].length)
   const beforeLast = groups.slice(0, -1).reduce((sum, length) => sum + length, 0)
-  return beforeLast >= shortest && !/^(?:4,4,4,4|1(?:,1)+)$/.test(groups.join())
+  return beforeLast >= shortestNumber && !/^(?:4,4,4,4|1(?:,1)+)$/.test(groups.join())
 }
