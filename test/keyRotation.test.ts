@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
 import type pg from 'pg'
 import { inTransaction, writingPool } from '../src/platform/database/connect.ts'
+import { keepMode } from '../src/platform/database/installation.ts'
 import { sealedPlaces } from '../src/start/sealed.ts'
 import { type Keys, keepKeys, makeKeys, readKeysInUse, tellKeys, writerOf, writtenWith } from '../src/vault/keys.ts'
 import { dropProof, lockKey, readProofs } from '../src/vault/store.ts'
@@ -370,6 +371,7 @@ describe('who writes with a key', () => {
       ...{ SEAL_KEY: `${hex(7)},${hex(1)}`, LOOKUP_KEY: `${hex(8)},${hex(2)}` },
     }
     await keep(ofBefore)
+    await keepMode(pool, 'sandbox', Date.now())
   })
   after(async () => {
     await pool.end()
