@@ -81,6 +81,29 @@ describe('a line', () => {
     )
   })
 
+  it('leaves room for others: one merchant has four fifths of it, and never all that is free; what is nobody’s may have it', async () => {
+    const held: [Socket, Message][] = []
+    const peer = await makePeer((...one) => void held.push(one))
+    const line = lineTo(peer, { inFlightMax: 100 })
+    await line.ready(2000)
+    let number = 0
+    const sent: Promise<unknown>[] = []
+    /** So many go out. */
+    const send = (merchantId: string | undefined, times: number) => {
+      const before = line.inFlight()
+      for (let at = 0; at < times; at++) sent.push(line.send(request(++number), soon(5000), none, merchantId))
+      return line.inFlight() - before
+    }
+    assert.deepEqual([send('one', 200), send('other', 200), send(undefined, 200)], [80, 16, 4])
+    await eventually(async () => held.length === 100, 'all have come')
+    for (const one of held) answerAll(...one)
+    await eventually(async () => line.inFlight() === 0, 'all are answered')
+    assert.equal(send('one', 200), 80, 'what was answered counts no more')
+    await eventually(async () => held.length === 180, 'these have come')
+    for (const one of held) answerAll(...one)
+    await Promise.all(sent)
+  })
+
   it('asks for a sign of life when it is idle, drops a dead line and comes back', async () => {
     let silent = false
     const peer = await makePeer(answerAll, message => !silent || message.fields.get(70) === '001')
@@ -173,6 +196,35 @@ describe('a line', () => {
     for (let at = 1; at <= 2; at++) assert.equal((await line.send(request(at), soon(50), none)).kind, 'unknown')
     await eventually(async () => line.state() === 'up', 'a new connection')
     assert.equal((await line.send(request(3), soon(), none)).kind, 'answer')
+  })
+
+  it('keeps its breaker closed while the host answers others: it lets the messages of one card wait', async () => {
+    const peer = await makePeer((socket, message) => void (message.fields.get(41) === 'TERM0001' && answerAll(socket, message)))
+    const line = lineTo(peer, { breakerTimeouts: 3, echoAnswerSeconds: 10 })
+    await line.ready(2000)
+    const asked = (number: number): Message => ({
+      ...request(number),
+      fields: new Map([...request(number).fields, [41, 'TERM0002']]),
+    })
+    const unanswered = Array.from({ length: 6 }, (_, at) => line.send(asked(at + 1), soon(300), none))
+    await systemClock.sleep(100)
+    assert.equal((await line.send(request(10), soon(), none)).kind, 'answer')
+    assert.deepEqual(new Set((await Promise.all(unanswered)).map(({ kind }) => kind)), new Set(['unknown']))
+    assert.deepEqual([line.state(), line.counters.breakerOpened, line.counters.timedOut], ['up', 0, 6])
+    // Who answered before they were sent says nothing of them.
+    await Promise.all(Array.from({ length: 3 }, (_, at) => line.send(asked(at + 20), soon(100), none)))
+    assert.deepEqual([line.state(), line.counters.breakerOpened], ['broken', 1])
+  })
+
+  it('asks for a sign of life when something waits and nothing is heard, and keeps its breaker closed when one comes', async () => {
+    const peer = await makePeer(() => {})
+    const line = lineTo(peer, { breakerTimeouts: 3, breakerSeconds: 0.1, echoAnswerSeconds: 0.4 })
+    await line.ready(2000)
+    for (const first of [1, 10]) {
+      await Promise.all(Array.from({ length: 4 }, (_, at) => line.send(request(first + at), soon(1000), none)))
+      assert.deepEqual([line.state(), line.counters.breakerOpened], ['up', 0])
+    }
+    assert.deepEqual(peer.network, ['001', '301', '301'], 'one for those that wait together')
   })
 
   it('takes nothing that it writes itself for a sign of life', async () => {

@@ -665,6 +665,16 @@ describe('what is a CVV', () => {
     }
     assert.equal(keep('4716-7420-0104-8374 05/34 947'), '4716-7420-0104-8374 05/34 xxx')
     assert.equal(keep('4716742001048374 cid\u200b: 947'), '4716742001048374 cid\u200b: xxx')
+    // As an attribute it stands in a mark, which is blank where numbers are looked for.
+    for (const text of [
+      '<card><number>4716742001048374</number><cvv value="947"/></card>',
+      '<card cvc="947" exp="05/34">4716742001048374</card>',
+      '&lt;cardNumber cvv=&quot;947&quot;&gt;4716 7420 0104 8374&lt;/cardNumber&gt;',
+      '{"x":"<Card SecurityCode=\\"947\\"><CardNumber>4716742001048374</CardNumber></Card>"}',
+      'cvv: <947> 4716742001048374',
+    ])
+      assert.doesNotMatch(keep(text), /947/, text)
+    assert.equal(keep('<card cvc="947">4716742001048374</card>').replace(/ /g, ''), '<cardcvc="xxx">xxxxxxxxxxxxxxxx')
     // Where a sign takes the place of several, the number is hidden with it.
     assert.equal(keep('4716742001048374%20cvv%3D947'), 'xxxxxxxxxxxxxxxx cvv=xxx')
     assert.equal(keep('4716742001048374 cvv 𝟗𝟒𝟕!'), 'xxxxxxxxxxxxxxxx cvv xxx!')

@@ -1873,6 +1873,42 @@ it('whose work takes long rests for as long while others are about, and others c
     assert.ok(begun.slice(at - 2, at + 1).includes('honest'), `none waits for more than two: ${begun.slice(at - 2, at + 1)}`)
 })
 
+it('strangers, however many lines they have, share half of the time while merchants’ servers wait, and neither leaves any of it unused', () => {
+  const { begin, begun, until, time } = turnsInTime()
+  const [mine, yours] = [merchantLine('mine'), merchantLine('yours')]
+  const strangers = Array.from({ length: 40 }, (_, at) => othersLine(`shop ${at}`, at))
+  const press = () => {
+    for (const line of strangers) begin(line, 3)
+  }
+  const count = (...lines: string[]) => begun.filter(line => lines.includes(line)).length
+  for (let times = 0; times < 20; times++) press()
+  begun.splice(0)
+  // Whoever comes between them waits for one of theirs, and not for one of each.
+  for (let times = 0; times < 20; times++) {
+    begin(mine, 1)
+    until(time() + 4)
+    assert.ok(count(mine) > times - 1, `${times}: ${begun.slice(-6)}`)
+  }
+  begun.splice(0)
+  // Many of one wait as long as if there were one line of strangers.
+  for (let times = 0; times < 60; times++) for (const line of [mine, yours]) begin(line, 1)
+  const from = time()
+  until(from + 120)
+  const merchants = count(mine, yours)
+  assert.ok(merchants >= 50 && merchants <= 72, `${merchants} ms of ${time() - from}`)
+  assert.ok(Math.abs(count(mine) - count(yours)) <= 2)
+  until(from + 10_000)
+  assert.equal(count(mine, yours), 120)
+  // And the other way round: of many merchants none keeps a shopper waiting.
+  begun.splice(0)
+  for (let times = 0; times < 100; times++) for (let at = 0; at < 10; at++) begin(merchantLine(`shop ${at}`), 1)
+  begin(strangers[0]!, 1)
+  until(time() + 25)
+  assert.equal(count(strangers[0]!), 1, `${begun}`)
+  until(time() + 10_000)
+  assert.equal(begun.length, 1001)
+})
+
 it('whose work takes long does not rest where nobody else is about', () => {
   const { begin, begun, until, time, rested } = turnsInTime()
   for (let at = 0; at < 9; at++) begin(`line ${at % 3}`, 100)

@@ -12,7 +12,7 @@ import { answerLane, type NewAnswer } from '../src/payments/store/answers.ts'
 import { type NewPayment, paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
-import { connect, sizes } from '../src/platform/database/connect.ts'
+import { connect, forShoppers, sizes } from '../src/platform/database/connect.ts'
 import { isCrowd, NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
 import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
 import { batchBytesMost, batchMax, groupCommit } from '../src/platform/database/groupCommit.ts'
@@ -361,6 +361,48 @@ describe('chains of one merchant', () => {
     } finally {
       end()
       await Promise.all(busy)
+      await database.close()
+      await server.drop()
+    }
+  })
+})
+
+describe('transactions of shoppers', () => {
+  it('leave connections to what their merchant asks himself, and come in turns of their networks', async () => {
+    const server = await makeDatabase()
+    const database = connect(server.connection, systemClock, error => assert.fail(error))
+    const { inChain } = forShoppers(database, systemClock)
+    const merchantId = '5a11d0000000000000000000000000e1'
+    const [begun, ends]: [string[], (() => void)[]] = [[], []]
+    const press = (network: string, at: number) =>
+      askedBy(network, () =>
+        inChain(
+          merchantId,
+          at.toString(16).padStart(32, '0'),
+          async () => begun.push(network),
+          () => new Promise<void>(end => ends.push(end)),
+        ),
+      )
+    const pressed = Array.from({ length: 20 }, (_, at) => press('crowd', at))
+    try {
+      await eventually(async () => ends.length === sizes.chains.max - 2, 'all that shoppers may have is taken')
+      const done = database.inChain(
+        merchantId,
+        'f'.repeat(32),
+        async () => {},
+        async () => 'done',
+      )
+      assert.equal(await done, 'done')
+      pressed.push(press('other', 20))
+      for (let at = 0; at < pressed.length; at++) {
+        await eventually(async () => ends.length > at, 'the next has begun')
+        ends[at]!()
+      }
+      await Promise.all(pressed)
+      const before = begun.indexOf('other')
+      assert.ok(before <= sizes.chains.max - 2 + 2, `${before} of the crowd came before`)
+    } finally {
+      for (const end of ends) end()
       await database.close()
       await server.drop()
     }

@@ -183,6 +183,26 @@ describe('the codec by its table', () => {
     assert.equal(shown, '0100 DE2=424242******4242 DE14=**** DE48=******* DE39=00')
     assert.equal(masked({ type: '0100', fields: new Map([[2, '500000000009']]) }, ascii), `0100 DE2=${'*'.repeat(12)}`)
   })
+
+  it('of the card number the last four are shown wherever a host writes it, whatever digits are beside it', () => {
+    const number = '4539065575909077'
+    const said = (fields: [number, string][], asked?: string) => masked({ type: '0110', fields: new Map(fields) }, ascii, asked)
+    for (const [text, shown] of [
+      [`16${number}`, '16xxxxxxxxxxxx9077'],
+      [`5A08${number}5F24`, '5A08xxxxxxxxxxxx90775F24'],
+      [`${number}2812 ok`, 'xxxxxxxxxxxx90772812 ok'],
+    ] as const) {
+      assert.equal(
+        said([
+          [2, number],
+          [44, text],
+        ]),
+        `0110 DE2=453906******9077 DE44=${shown}`,
+      )
+      assert.equal(said([[60, text]], number), `0110 DE60=${shown}`)
+    }
+    assert.equal(said([[60, `16${number}`]], '4242424242424242'), `0110 DE60=16${number}`)
+  })
 })
 
 describe('another implementation', () => {

@@ -56,8 +56,11 @@ export const maskKeyedCode = (
 ): string => (isKeyedCode(key, value) ? crossed(unescaped(value)) : withoutCodesBeside(value, brands, own))
 
 /** A CVV stands beside a number, not in it: it is looked for where the numbers are crossed out, which are left where they stand as they came. */
-function withoutCodesBeside(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
-  const beside = maskedAround(text, brands, own, crossedCard)
+function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly OwnNumber[] = []): string {
+  const crossOut = (one: string) => replaceIn(one, lengthsOf(brands), crossedCard)
+  // Where they stand open, as written: in another reading marks are blank, and with them a CVV that stands in one.
+  const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
+  const beside = written === text ? maskedAround(text, brands, own, crossedCard) : written
   const changed = withoutCodes(beside, beside !== text, crossed)
   if (changed === beside) return text
   if (text.length !== beside.length || changed.length !== text.length) return changed
@@ -74,12 +77,13 @@ const maskedAround = (
   mask = masked,
   meant = readingsOf(text),
 ): string => {
-  const maskNumbers = (one: string, meant: Readings) =>
-    replaceNumbers(one, beginning => (brands ? brands.lengthsOf(beginning) : cardLengths), mask, meant)
+  const maskNumbers = (one: string, meant: Readings) => replaceNumbers(one, lengthsOf(brands), mask, meant)
   return meant.plain === text
     ? changeAround(text, own, beside => maskNumbers(beside, { plain: beside, marked: beside, between: [] }))
     : maskNumbers(text, meant)
 }
+
+const lengthsOf = (brands: CardLengths | undefined) => (beginning: string) => (brands ? brands.lengthsOf(beginning) : cardLengths)
 
 type Change = (text: string) => string
 

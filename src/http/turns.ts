@@ -15,6 +15,7 @@ const mostOf = (network: string): number => atOnce * (network === everybody ? 2 
 
 /** What stands for a merchant, or for a division. */
 export const merchantLine = (id: string): string => `of ${id}`
+const isMerchants = (line: string): boolean => line.startsWith('of ')
 /** What stands for all others who have something to do at a merchant, of whom there may be any number: whoever sends little, as a form is that a shopper fills in, does not
  * stand behind those who send much, and neither of them before the merchant's own server. */
 export const othersLine = (id: string, bytes: number): string => `${bytes > bytesForOne ? 'much' : 'little'} at ${id}`
@@ -44,11 +45,17 @@ export function fairTurns(
   type Line = Map<string, Set<Waiting>>
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
-  const waiting = new Map<string, Line>()
+  /** Of strangers there may be any number, each at any number of merchants: all together they have half of the time while merchants' own servers wait, and these the other. */
+  const waiting = { ofMerchants: new Map<string, Line>(), ofOthers: new Map<string, Line>() }
+  const linesWith = (name: string): Map<string, Line> => (isMerchants(name) ? waiting.ofMerchants : waiting.ofOthers)
+  const linesWithout = (name: string): Map<string, Line> => (isMerchants(name) ? waiting.ofOthers : waiting.ofMerchants)
   const rests = makeRests(elapsed)
   let isScheduled = false
   /** Milliseconds in this turn. */
   let took = 0
+  /** So many more of them merchants have had of late; fewer than none where others have. */
+  let ahead = 0
+  const isAhead = (name: string): boolean => (isMerchants(name) ? ahead > 0 : ahead < 0)
 
   /** What would go beyond it waits for the next turn, but for what is more by itself. */
   const isRoom = (networks: readonly string[], more: number): boolean =>
@@ -63,24 +70,36 @@ export function fairTurns(
     begin()
     const milliseconds = elapsed() - started
     took += milliseconds
+    ahead += isMerchants(line) ? milliseconds : -milliseconds
+    ahead = Math.max(-turnMilliseconds, Math.min(turnMilliseconds, ahead))
     rests.took(line, milliseconds)
   }
 
-  /** One of each line. Those that had nothing come first when it goes on, in this turn or the next. */
-  function beginOfEach(): boolean {
-    let hasBegun = false
-    for (const [name, line] of [...waiting]) {
-      const own = line.values().next().value!
-      const one = own.values().next().value!
-      if (!rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
-      waiting.delete(name)
-      leave(line, one)
-      if (line.delete(one.caller)) line.set(one.caller, own)
-      if (line.size > 0) waiting.set(name, line)
-      go(one)
-      hasBegun = true
+  /** Those that may begin, one of each line after the other; where a turn ends, it goes on behind them in the next. Each is begun before the next is asked for. */
+  function* nextOf(lines: Map<string, Line>): Generator<Waiting> {
+    for (let hasBegun = true; hasBegun; ) {
+      hasBegun = false
+      for (const [name, line] of [...lines]) {
+        const own = line.values().next().value!
+        const one = own.values().next().value!
+        if (!rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
+        lines.delete(name)
+        leave(line, one)
+        if (line.delete(one.caller)) line.set(one.caller, own)
+        if (line.size > 0) lines.set(name, line)
+        hasBegun = true
+        yield one
+      }
     }
-    return hasBegun
+  }
+  function beginAll(): void {
+    const [merchants, others] = [nextOf(waiting.ofMerchants), nextOf(waiting.ofOthers)]
+    for (;;) {
+      const [first, second] = ahead > 0 ? [others, merchants] : [merchants, others]
+      const one = first.next().value ?? second.next().value
+      if (!one) return
+      go(one)
+    }
   }
   function leave(line: Line, one: Waiting): void {
     const own = line.get(one.caller)
@@ -99,9 +118,10 @@ export function fairTurns(
         begun.set(network, weight)
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
-      while (beginOfEach());
-      const rest = [...waiting.keys()].every(line => !rests.isOver(line))
-      if (waiting.size + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
+      beginAll()
+      const names = [...waiting.ofMerchants.keys(), ...waiting.ofOthers.keys()]
+      const rest = names.every(line => !rests.isOver(line))
+      if (names.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
 
@@ -115,19 +135,21 @@ export function fairTurns(
     const name = networks.at(-1)!
     const weight = cost + bytes / bytesForOne
     const one = { line: name, networks: [...networks, everybody], caller, weight, begin }
-    const line = waiting.get(name)
+    const lines = linesWith(name)
+    const line = lines.get(name)
     schedule()
-    if (!line && rests.isOver(name) && isRoom(one.networks, weight)) {
+    const isHeld = isAhead(name) && linesWithout(name).size > 0
+    if (!line && !isHeld && rests.isOver(name) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
     rests.waits(name)
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
-    waiting.set(name, own)
+    lines.set(name, own)
     return () => {
       leave(own, one)
-      if (own.size === 0 && waiting.get(name) === own) waiting.delete(name)
+      if (own.size === 0 && lines.get(name) === own) lines.delete(name)
     }
   }
 

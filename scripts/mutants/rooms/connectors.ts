@@ -3,6 +3,20 @@
 import type { Mutant } from '../plant.ts'
 
 export const connectorsMutants: readonly Mutant[] = [
+  { name: 'line: one merchant fills it', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],
+    find: "(merchantId !== '' && own >= ofFree * free)", instead: 'false' },
+  { name: 'line: what was answered counts for its merchant still', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],
+    find: '            addTo(ofMerchants, merchantId, -1)\n', instead: '' },
+  { name: 'line: one card opens the breaker', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],
+    find: 'if (!isHeardSince(one) && ++timeoutsInRow', instead: 'if (++timeoutsInRow' },
+  { name: 'line: who was heard before is there', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],
+    find: 'lastAnswer > sentAt', instead: 'lastAnswer > 0' },
+  { name: 'line: nobody asks whether a silent host is there', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],
+    find: ' || isSilent(now))', instead: ')' },
+  { name: 'wire: a host shows the card number of the message in another field', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
+    find: '[fields.get(2), asked].filter', instead: '[asked].filter' },
+  { name: 'wire: a host shows the card number that it was sent', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
+    find: '[fields.get(2), asked].filter', instead: '[fields.get(2)].filter' },
   { name: 'taken back: another amount is enough', file: 'src/connectors/takenBack.ts', tests: ['acquirerProofs', 'lateMoney'],
     find: 'sum.amount === reply.amount && ', instead: '' },
   { name: 'taken back: another currency is enough', file: 'src/connectors/takenBack.ts', tests: ['acquirerProofs'],

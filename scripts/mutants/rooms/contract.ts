@@ -27,6 +27,8 @@ export const contractMutants: readonly Mutant[] = [
     find: ' || other.also.includes(name))', instead: ')' },
   { name: 'card numbers: what is written with letters hides a cut one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
     find: 'beginning.replace(references, flattened)', instead: 'beginning.replace(/(?!)/, flattened)' },
+  { name: 'CVVs in texts: one in a mark is left beside a number that is kept', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: 'const beside = written === text ? maskedAround(text, brands, own, crossedCard) : written', instead: 'const beside = maskedAround(text, brands, own, crossedCard)' },
   { name: 'card numbers: scripts without a zero have no digits', file: 'src/contract/readings.ts', tests: ['cardNumbers'],
     find: '[0x1369, 1], ', instead: '' },
   { name: 'CVVs in texts: one behind number and end of a card is left', file: 'src/contract/cardCodes.ts', tests: ['cardNumbers'],

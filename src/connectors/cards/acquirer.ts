@@ -164,7 +164,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
         late?.(operation.merchantId, operation.paymentId, read(asLate(operation), answer))
       }
       const ownTime = parts.clock.deadline(options.answerWithinSeconds * 1000)
-      const sent = await link.send(message, AbortSignal.any([signal, ownTime]), again)
+      const sent = await link.send(message, AbortSignal.any([signal, ownTime]), again, operation.merchantId)
       return sent.kind === 'answer' ? read(operation, sent.message) : sent
     },
     async closeDay(day, totals, trace) {

@@ -30,9 +30,12 @@ function writtenIn(sent: string): string {
 /** What shells write ends in a newline. Blanks of other sets of characters may be bytes of a letter. */
 function withoutEnd(written: Buffer): Buffer {
   let end = written.length
-  while (end > 0 && /[\t\n\r ]/.test(String.fromCharCode(written[end - 1]!))) end--
+  while (end > 0 && isBlank(written[end - 1]!)) end--
   return written.subarray(0, end)
 }
+
+const blanks = Buffer.from('\t\n\r ')
+const isBlank = (byte: number): boolean => blanks.includes(byte)
 
 /** So many visible signs before the first bar: of a million tokens that were drawn two begin so. */
 const userIdLeast = 8

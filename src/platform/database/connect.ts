@@ -6,7 +6,7 @@ import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { OperatorError } from '../errors.ts'
 import { isLost } from './errors.ts'
-import { fairPool } from './fairPool.ts'
+import { fairPool, fairTransactions } from './fairPool.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
 import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
@@ -319,11 +319,15 @@ export const forMerchants = (database: Database, clock: Clock): Database => ({
   work: fairPool(database.work, clock, connectMilliseconds / 1000, sizes.work.max),
 })
 
-/** The same database for what shoppers' browsers ask for. */
-export const forShoppers = (database: Database, clock: Clock): Database => ({
-  ...database,
-  work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
-})
+/** The same database for what shoppers' browsers ask for: however many press Pay at however many merchants, two connections are left for what those ask themselves. */
+export function forShoppers(database: Database, clock: Clock): Database {
+  const inTurn = fairTransactions(clock, turnSeconds, sizes.chains.max - 2)
+  return {
+    ...database,
+    work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
+    inChain: (merchantId, rootId, lock, work) => inTurn(() => database.inChain(merchantId, rootId, lock, work)),
+  }
+}
 const pageSeconds = 30
 
 /**

@@ -11,6 +11,9 @@ const asking = new AsyncLocalStorage<{ whom: string }>()
 /** All that the work asks of such a pool is asked for them, until it has turned out who they are. */
 export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run({ whom }, work)
 
+/** For whom the present work is done; no letter where nobody knows. */
+const whoAsks = (): string => asking.getStore()?.whom ?? ''
+
 /** It has turned out for whom the present work is done. */
 export function turnedOutToBe(whom: string): void {
   const asked = asking.getStore()
@@ -32,6 +35,16 @@ function bytesOf(value: unknown): number {
   return bytes
 }
 
+/** Transactions of those for whom work is done, `most` at a time, in turns as their statements. */
+export function fairTransactions(
+  clock: Clock,
+  patienceSeconds: number,
+  most: number,
+): <Value>(work: () => Promise<Value>) => Promise<Value> {
+  const turns = leastFirst(clock, patienceSeconds, most, byStatement)
+  return work => turns(whoAsks(), work)
+}
+
 /** Who waits for a turn, by the pool that it is for. */
 const waiting = new WeakMap<pg.Pool, number>()
 export const waitingFor = (pool: pg.Pool): number => pool.waitingCount + (waiting.get(pool) ?? 0)
@@ -51,7 +64,7 @@ export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, m
       goOn()
       return work()
     }
-    return turns(asking.getStore()?.whom ?? '', begin).finally(goOn)
+    return turns(whoAsks(), begin).finally(goOn)
   }
   const connect = () =>
     new Promise<pg.PoolClient>((given, refused) => {

@@ -4,6 +4,7 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Clock, Timer } from '../../../platform/clock.ts'
+import { addTo } from '../../../platform/counts.ts'
 import { decode, encode, isMalformed, type Message } from './codec.ts'
 import { type Dialect, type FieldValues, responseOf } from './dialects.ts'
 import { fitsFrame, frame, splitter } from './framing.ts'
@@ -22,7 +23,7 @@ export type LineOptions = {
   readonly echoSeconds: number
   readonly echoAnswerSeconds: number
   readonly inFlightMax: number
-  /** So many time-outs in a row open the breaker: the connection is given up, and a new one must answer before it carries anything. */
+  /** So many time-outs in a row, while nothing at all is heard, open the breaker: the connection is given up, and a new one must answer before it carries anything. */
   readonly breakerTimeouts: number
   readonly breakerSeconds: number
   readonly reconnectMilliseconds: { readonly first: number; readonly max: number }
@@ -66,14 +67,16 @@ export type Line = {
   inFlight(): number
   /** Connects when it never did, and waits until the line can be used, or for so long. */
   ready(milliseconds: number): Promise<boolean>
-  /** Sends and waits until the signal ends the waiting. `again` takes answers that come late or twice. */
-  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<SendResult>
+  /** Sends and waits until the signal ends the waiting. `again` takes answers that come late or twice. `merchantId`: for whom, where it is for one. */
+  send(message: Message, signal: AbortSignal, again: (answer: Message) => void, merchantId?: string): Promise<SendResult>
   /** Sends nothing new, waits for what is under way, signs off and closes. */
   stop(drainMilliseconds: number): Promise<void>
 }
 
 /** A line that was up for so long is tried again at once when it is lost. */
 const steadyMilliseconds = 5000
+/** A merchant has so many times as much under way as is still free: one alone four fifths. */
+const ofFree = 4
 /** Messages in a second that nobody here asked for; a host that sends more is left alone for a while. */
 const unaskedMost = 100
 /** Answers to one message that are looked at when nobody waits for it any more: what comes again says nothing new. */
@@ -101,8 +104,16 @@ export function makeLine(options: LineOptions): Line {
     breakerOpened: 0,
   }
   type Remembered = { again(answer: Message): void; until: number; answered: boolean; heard: number }
-  type Waiting = { settle(sent: SendResult): void; again(answer: Message): void }
+  type Waiting = {
+    /** Of a card. */
+    readonly number?: string | undefined
+    readonly sentAt: number
+    settle(sent: SendResult): void
+    again(answer: Message): void
+  }
+  /** The oldest first. */
   const waiting = new Map<string, Waiting>()
+  const ofMerchants = new Map<string, number>()
   const remembered = new Map<string, Remembered>()
   let state: LineState = 'idle'
   let socket: Socket | undefined
@@ -210,13 +221,13 @@ export function makeLine(options: LineOptions): Line {
       options.say(`${options.name}: an unreadable message: ${message.path} ${message.why}`)
       return
     }
-    options.show?.(`${options.name} < ${masked(message, dialect)}`)
+    const key = keyOf(message.type, message)
+    options.show?.(`${options.name} < ${masked(message, dialect, waiting.get(key)?.number)}`)
     if (isAsked(message)) {
       if (!isFlood()) answerHost(message)
       return
     }
     lastAnswer = options.clock.real()
-    const key = keyOf(message.type, message)
     const found = waiting.get(key)
     if (found) {
       waiting.delete(key)
@@ -291,6 +302,13 @@ export function makeLine(options: LineOptions): Line {
     return undefined
   }
 
+  const isHeardSince = ({ sentAt }: Waiting): boolean => lastAnswer > sentAt
+  /** Something waits for long, and nothing was heard meanwhile: does the host let it wait, or is nobody there? */
+  function isSilent(now: number): boolean {
+    const oldest = waiting.values().next().value
+    return oldest !== undefined && now - oldest.sentAt >= options.echoAnswerSeconds * 500 && !isHeardSince(oldest)
+  }
+
   const keyOf = (type: string, { fields }: Message) =>
     [type, ...dialect.matching.map(field => (fields.get(field) ?? '').trim())].join(' ')
 
@@ -321,7 +339,8 @@ export function makeLine(options: LineOptions): Line {
             holds(sent.message),
         )
       }
-      if (write(message, { settle, again: () => {} }) !== undefined) settle({ kind: 'notSent', why: '' })
+      if (write(message, { sentAt: options.clock.real(), settle, again: () => {} }) !== undefined)
+        settle({ kind: 'notSent', why: '' })
     })
   }
 
@@ -343,7 +362,7 @@ export function makeLine(options: LineOptions): Line {
       remembered.delete(key)
     }
     // What we write is no sign of life, only what comes.
-    if (state === 'up' && now - lastAnswer >= options.echoSeconds * 1000 && !echoing) {
+    if (state === 'up' && !echoing && (now - lastAnswer >= options.echoSeconds * 1000 || isSilent(now))) {
       echoing = true
       echo()
         .catch((error: Error) => options.say(`${options.name}: ${error.message}`))
@@ -372,33 +391,42 @@ export function makeLine(options: LineOptions): Line {
       }
       return state === 'up'
     },
-    send(message, signal, again) {
+    send(message, signal, again, merchantId = '') {
       const refuse = (why: string): Promise<SendResult> => {
         counters.notSent++
         return Promise.resolve({ kind: 'notSent', why })
       }
       if (state !== 'up') return refuse(`the line is ${state}`)
-      if (waiting.size >= options.inFlightMax) return refuse('too many requests are under way')
+      const [free, own] = [options.inFlightMax - waiting.size, ofMerchants.get(merchantId) ?? 0]
+      if (free <= 0 || (merchantId !== '' && own >= ofFree * free)) return refuse('too many requests are under way')
       if (signal.aborted) return refuse('the time was over before it could be sent')
       return new Promise(resolve => {
         const key = keyOf(answerType(message.type), message)
+        const one: Waiting = {
+          number: message.fields.get(2),
+          sentAt: options.clock.real(),
+          again,
+          settle(sent) {
+            signal.removeEventListener('abort', onAbort)
+            addTo(ofMerchants, merchantId, -1)
+            resolve(sent)
+          },
+        }
         const onAbort = () => {
           if (!waiting.delete(key)) return
           remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false, heard: 0 })
           counters.timedOut++
-          if (++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
+          // Who answers others lets this one wait: for one card, or of one merchant, and not all whose messages the line carries.
+          if (!isHeardSince(one) && ++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
             counters.breakerOpened++
             rest(`${timeoutsInRow} requests in a row were not answered`)
           }
-          resolve({ kind: 'unknown', why: 'no answer in time' })
+          one.settle({ kind: 'unknown', why: 'no answer in time' })
         }
-        const settle = (sent: SendResult) => {
-          signal.removeEventListener('abort', onAbort)
-          resolve(sent)
-        }
-        const written = write(message, { settle, again })
+        const written = write(message, one)
         if (written !== undefined) return resolve(refuse(written))
         counters.sent++
+        addTo(ofMerchants, merchantId, 1)
         signal.addEventListener('abort', onAbort, { once: true })
       })
     },

@@ -7,7 +7,7 @@ export type Link = {
   readonly lines: readonly Line[]
   /** How often a later line took over. */
   failovers(): number
-  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<SendResult>
+  send(message: Message, signal: AbortSignal, again: (answer: Message) => void, merchantId?: string): Promise<SendResult>
   stop(): Promise<void>
 }
 
@@ -16,12 +16,12 @@ export function makeLink(lines: readonly Line[], waitForLineMilliseconds: number
   return {
     lines,
     failovers: () => failovers,
-    async send(message, signal, again) {
+    async send(message, signal, again, merchantId) {
       if (!lines.some(line => line.state() === 'up')) await anyReady(lines, waitForLineMilliseconds)
       let last: SendResult = { kind: 'notSent', why: 'no line is configured' }
       for (const [at, line] of lines.entries()) {
         if (line.state() === 'idle') await line.ready(0)
-        last = await line.send(message, signal, again)
+        last = await line.send(message, signal, again, merchantId)
         if (last.kind !== 'notSent') {
           if (at > 0) failovers++
           return last
