@@ -1529,6 +1529,33 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 
+it('who leaves the line while another is begun is not begun, and keeps nobody from it', () => {
+  const turns: (() => void)[] = []
+  const { turn } = fairTurns(
+    go => turns.push(go),
+    () => 0,
+  )
+  const begun: string[] = []
+  const begin = (network: string, then = () => {}) =>
+    turn([network], 0, 1, () => {
+      begun.push(network)
+      then()
+    })
+  const fill = (network: string) => {
+    for (let at = 0; at < 64; at++) begin(network)
+  }
+  for (const network of ['first', 'second']) fill(network)
+  const leaves: ((() => void) | undefined)[] = []
+  begin('first', () => {
+    for (const leave of leaves) leave?.()
+  })
+  leaves.push(begin('second'), begin('third'), begin('third'))
+  begin('fourth')
+  turns.shift()!()
+  assert.deepEqual(begun.slice(128), ['first', 'fourth'])
+  assert.equal(turns.length, 0, 'nobody waits any more')
+})
+
 it('those of one network take turns with those of all others, however many these are, and a turn has an end', () => {
   const turns: (() => void)[] = []
   const { turn, spent } = fairTurns(

@@ -46,16 +46,13 @@ export function fairTurns(
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
   /** Of strangers there may be any number, each at any number of merchants: all together they have half of the time while merchants' own servers wait, and these the other. */
-  const waiting = { ofMerchants: new Map<string, Line>(), ofOthers: new Map<string, Line>() }
-  const linesWith = (name: string): Map<string, Line> => (isMerchants(name) ? waiting.ofMerchants : waiting.ofOthers)
-  const linesWithout = (name: string): Map<string, Line> => (isMerchants(name) ? waiting.ofOthers : waiting.ofMerchants)
+  const [ofMerchants, ofOthers] = [new Map<string, Line>(), new Map<string, Line>()]
   const rests = makeRests(elapsed)
   let isScheduled = false
   /** Milliseconds in this turn. */
   let took = 0
   /** So many more of them merchants have had of late; fewer than none where others have. */
   let ahead = 0
-  const isAhead = (name: string): boolean => (isMerchants(name) ? ahead > 0 : ahead < 0)
 
   /** What would go beyond it waits for the next turn, but for what is more by itself. */
   const isRoom = (networks: readonly string[], more: number): boolean =>
@@ -80,9 +77,10 @@ export function fairTurns(
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false
       for (const [name, line] of [...lines]) {
-        const own = line.values().next().value!
-        const one = own.values().next().value!
-        if (!rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
+        const own = line.values().next().value
+        const one = own?.values().next().value
+        // What is begun may close the connections of others, who have left meanwhile.
+        if (!own || !one || !rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
         lines.delete(name)
         leave(line, one)
         if (line.delete(one.caller)) line.set(one.caller, own)
@@ -93,7 +91,7 @@ export function fairTurns(
     }
   }
   function beginAll(): void {
-    const [merchants, others] = [nextOf(waiting.ofMerchants), nextOf(waiting.ofOthers)]
+    const [merchants, others] = [nextOf(ofMerchants), nextOf(ofOthers)]
     for (;;) {
       const [first, second] = ahead > 0 ? [others, merchants] : [merchants, others]
       const one = first.next().value ?? second.next().value
@@ -119,7 +117,7 @@ export function fairTurns(
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       beginAll()
-      const names = [...waiting.ofMerchants.keys(), ...waiting.ofOthers.keys()]
+      const names = [...ofMerchants.keys(), ...ofOthers.keys()]
       const rest = names.every(line => !rests.isOver(line))
       if (names.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
@@ -135,11 +133,10 @@ export function fairTurns(
     const name = networks.at(-1)!
     const weight = cost + bytes / bytesForOne
     const one = { line: name, networks: [...networks, everybody], caller, weight, begin }
-    const lines = linesWith(name)
+    const lines = isMerchants(name) ? ofMerchants : ofOthers
     const line = lines.get(name)
     schedule()
-    const isHeld = isAhead(name) && linesWithout(name).size > 0
-    if (!line && !isHeld && rests.isOver(name) && isRoom(one.networks, weight)) {
+    if (!line && rests.isOver(name) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
