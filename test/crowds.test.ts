@@ -2018,6 +2018,26 @@ describe('what many others do at a merchant', () => {
     assert.ok(theirs >= 4, `${theirs} of them are begun, too`)
   })
 
+  it('keeps nobody waiting behind those of whom it is known that theirs takes long, nor who has just come once enough others have', () => {
+    const { begin, begun, until, time } = turnsInTime()
+    const poison = () => {
+      for (let at = 0; at < 48; at++) for (const line of [little, `network ${at}`]) begin(line, 8, `network ${at}`)
+    }
+    poison()
+    until(2000)
+    const waits: number[] = []
+    for (let at = 0; at < 60; at++) {
+      poison()
+      const asked = time()
+      begin(little, 1, `shopper ${at}`)
+      while (!begun.includes(`shopper ${at}`)) until(time() + 1)
+      waits.push(time() - asked)
+      until(time() + 30)
+    }
+    assert.ok(Math.max(...waits.slice(20)) <= 20, `${waits}`)
+    assert.ok(begun.filter(caller => caller.startsWith('network')).length > 96, 'they are begun, too')
+  })
+
   it('takes as long as nothing for its own server where each of it is short', () => {
     const { begin, begun, until, time } = turnsInTime()
     let networks = 0

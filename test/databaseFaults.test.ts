@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { Payment } from '../src/payments/payment.ts'
@@ -12,7 +12,7 @@ import { answerLane, type NewAnswer } from '../src/payments/store/answers.ts'
 import { type NewPayment, paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
-import { connect, forShoppers, sizes } from '../src/platform/database/connect.ts'
+import { chainsOf, connect, type Database, forShoppers } from '../src/platform/database/connect.ts'
 import { isCrowd, NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
 import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
 import { batchBytesMost, batchMax, groupCommit } from '../src/platform/database/groupCommit.ts'
@@ -331,81 +331,78 @@ describe('turns of a rush', () => {
   })
 })
 
-describe('chains of one merchant', () => {
-  it('leave a connection to those of others, however many wait', async () => {
-    const server = await makeDatabase()
-    const database = connect(server.connection, systemClock, error => assert.fail(error))
-    let end = () => {}
-    const until = new Promise<void>(resolve => (end = resolve))
-    let begun = 0
-    const busy = Array.from({ length: 20 }, (_, at) =>
-      database.inChain(
-        '5a11d0000000000000000000000000e1',
-        at.toString(16).padStart(32, '0'),
-        async () => ++begun,
-        () => until,
-      ),
+describe('chains', () => {
+  const [mine, yours] = ['5a11d0000000000000000000000000e1', '5a11d0000000000000000000000000e2']
+  let server: Awaited<ReturnType<typeof makeDatabase>>
+  let database: Database
+  let ends: (() => void)[]
+  /** Of whom those were that have begun; each goes on until it is ended. */
+  let begun: string[]
+  const begin = (of: string, { inChain }: Pick<Database, 'inChain'>, merchantId: string, chain: number) =>
+    inChain(
+      merchantId,
+      chain.toString(16).padStart(32, '0'),
+      async () => begun.push(of),
+      () => new Promise<void>(end => ends.push(end)),
     )
-    try {
-      await eventually(async () => begun === sizes.chains.max - 1, 'all but one connection is taken')
-      assert.equal(
-        await database.inChain(
-          '5a11d0000000000000000000000000e2',
-          '0'.repeat(32),
-          async () => {},
-          async () => 'done',
-        ),
-        'done',
-      )
-      assert.equal(begun, sizes.chains.max - 1)
-    } finally {
-      end()
-      await Promise.all(busy)
-      await database.close()
-      await server.drop()
-    }
+  const haveBegun = (count: number) => eventually(async () => ends.length === count, `${count} have begun`)
+  /** Whatever waits. */
+  const isDone = async ({ inChain }: Pick<Database, 'inChain'>, merchantId: string) =>
+    inChain(
+      merchantId,
+      'f'.repeat(32),
+      async () => {},
+      async () => true,
+    )
+  beforeEach(async () => {
+    server = await makeDatabase()
+    database = connect(server.connection, systemClock, error => assert.fail(error))
+    ends = []
+    begun = []
   })
-})
-
-describe('transactions of shoppers', () => {
-  it('leave connections to what their merchant asks himself, and come in turns of their networks', async () => {
-    const server = await makeDatabase()
-    const database = connect(server.connection, systemClock, error => assert.fail(error))
-    const { inChain } = forShoppers(database, systemClock)
-    const merchantId = '5a11d0000000000000000000000000e1'
-    const [begun, ends]: [string[], (() => void)[]] = [[], []]
-    const press = (network: string, at: number) =>
-      askedBy(network, () =>
-        inChain(
-          merchantId,
-          at.toString(16).padStart(32, '0'),
-          async () => begun.push(network),
-          () => new Promise<void>(end => ends.push(end)),
-        ),
-      )
-    const pressed = Array.from({ length: 20 }, (_, at) => press('crowd', at))
-    try {
-      await eventually(async () => ends.length === sizes.chains.max - 2, 'all that shoppers may have is taken')
-      const done = database.inChain(
-        merchantId,
-        'f'.repeat(32),
-        async () => {},
-        async () => 'done',
-      )
-      assert.equal(await done, 'done')
-      pressed.push(press('other', 20))
-      for (let at = 0; at < pressed.length; at++) {
-        await eventually(async () => ends.length > at, 'the next has begun')
-        ends[at]!()
-      }
-      await Promise.all(pressed)
-      const before = begun.indexOf('other')
-      assert.ok(before <= sizes.chains.max - 2 + 2, `${before} of the crowd came before`)
-    } finally {
-      for (const end of ends) end()
-      await database.close()
-      await server.drop()
+  const all: Promise<unknown>[] = []
+  const endAll = async () => {
+    for (let at = 0; at < all.length; at++) {
+      await eventually(async () => ends.length > at, 'the next has begun')
+      ends[at]!()
     }
+    await Promise.all(all.splice(0))
+  }
+  afterEach(async () => {
+    await endAll()
+    await database.close()
+    await server.drop()
+  })
+
+  it('of one merchant leave connections to those of others, however many wait', async () => {
+    for (let at = 0; at < 20; at++) all.push(begin('mine', database, mine, at))
+    await haveBegun(chainsOf.merchant)
+    assert.equal(await isDone(database, yours), true)
+    assert.equal(begun.length, chainsOf.merchant)
+  })
+
+  it('of shoppers and of a merchant do not wait for each other, and others for neither', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    const press = (network: string, at: number) => askedBy(network, () => begin(network, shoppers, mine, at))
+    for (let at = 0; at < 20; at++) all.push(begin('mine', database, mine, at))
+    await haveBegun(chainsOf.merchant)
+    assert.equal(await askedBy('shopper', () => isDone(shoppers, mine)), true)
+    for (let at = 0; at < 20; at++) all.push(press('crowd', 100 + at))
+    await haveBegun(chainsOf.merchant + chainsOf.shoppers)
+    assert.equal(await isDone(database, yours), true)
+    all.push(press('other', 200))
+    await endAll()
+    const pressed = begun.filter(of => of !== 'mine')
+    assert.ok(pressed.indexOf('other') <= chainsOf.shoppers + 2, `${pressed}`)
+  })
+
+  it('of shoppers that wait for one that is held keep nobody from a connection', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    all.push(begin('mine', database, mine, 1))
+    await haveBegun(1)
+    for (let at = 0; at < 20; at++) all.push(askedBy(`crowd ${at}`, () => begin('crowd', shoppers, mine, 1)))
+    assert.equal(await askedBy('shopper', () => isDone(shoppers, mine)), true)
+    assert.deepEqual(begun, ['mine'])
   })
 })
 

@@ -19,6 +19,7 @@ const isMerchants = (line: string): boolean => line.startsWith('of ')
 /** What stands for all others who have something to do at a merchant, of whom there may be any number: whoever sends little, as a form is that a shopper fills in, does not
  * stand behind those who send much, and neither of them before the merchant's own server. */
 export const othersLine = (id: string, bytes: number): string => `${bytes > bytesForOne ? 'much' : 'little'} at ${id}`
+const isOfOthers = (line: string): boolean => line.includes(' at ')
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
@@ -61,7 +62,22 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  function go({ line, networks, weight, begin }: Waiting): void {
+  /** Whose work it is that takes long or not: of those who have something to do at a merchant each is known by his own, and who comes anew by that of others who did. */
+  const whoseOf = ({ line, caller }: Pick<Waiting, 'line' | 'caller'>): string =>
+    !isOfOthers(line) ? line : rests.knows(caller) ? caller : `new ${line}`
+
+  /** The first of those in a line that may go on. */
+  function firstOf(line: Line): Waiting | undefined {
+    for (const own of line.values()) {
+      const one = own.values().next().value!
+      if (rests.isOver(whoseOf(one))) return one
+      if (!isOfOthers(one.line)) return undefined
+    }
+    return undefined
+  }
+  function go(one: Waiting): void {
+    const { line, caller, networks, weight, begin } = one
+    const whose = whoseOf(one)
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
@@ -69,7 +85,7 @@ export function fairTurns(
     took += milliseconds
     ahead += isMerchants(line) ? milliseconds : -milliseconds
     ahead = Math.max(-turnMilliseconds, Math.min(turnMilliseconds, ahead))
-    rests.took(line, milliseconds)
+    for (const by of new Set([whose, isOfOthers(line) ? caller : whose])) rests.took(by, milliseconds)
   }
 
   /** Those that may begin, one of each line after the other; where a turn ends, it goes on behind them in the next. Each is begun before the next is asked for. */
@@ -77,11 +93,11 @@ export function fairTurns(
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false
       for (const [name, line] of [...lines]) {
-        const own = line.values().next().value
-        const one = own?.values().next().value
-        // What is begun may close the connections of others, who have left meanwhile.
-        if (!own || !one || !rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
+        // None where what was begun has closed the connections of all.
+        const one = firstOf(line)
+        if (!one || !isRoom(one.networks, one.weight)) continue
         lines.delete(name)
+        const own = line.get(one.caller)!
         leave(line, one)
         if (line.delete(one.caller)) line.set(one.caller, own)
         if (line.size > 0) lines.set(name, line)
@@ -117,9 +133,9 @@ export function fairTurns(
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       beginAll()
-      const names = [...ofMerchants.keys(), ...ofOthers.keys()]
-      const rest = names.every(line => !rests.isOver(line))
-      if (names.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
+      const all = [...ofMerchants.values(), ...ofOthers.values()]
+      const rest = all.every(line => !firstOf(line))
+      if (all.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
 
@@ -136,11 +152,11 @@ export function fairTurns(
     const lines = isMerchants(name) ? ofMerchants : ofOthers
     const line = lines.get(name)
     schedule()
-    if (!line && rests.isOver(name) && isRoom(one.networks, weight)) {
+    if (!line && rests.isOver(whoseOf(one)) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
-    rests.waits(name)
+    rests.waits(whoseOf(one))
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
     lines.set(name, own)

@@ -302,9 +302,9 @@ const tracedWrite = <Row extends { readonly payment: Payment }, Outcome>(
 
 const tracedDatabase = (database: Database, tracer: Tracer): Database => ({
   ...database,
-  inChain: (merchantId, rootId, lock, work) =>
+  inChain: (merchantId, rootId, lock, work, inPlace) =>
     // Its root may be a checkout, whose id lets its holder pay.
-    tracer.step({ name: 'write in chain', kind: 'client' }, () => database.inChain(merchantId, rootId, lock, work)),
+    tracer.step({ name: 'write in chain', kind: 'client' }, () => database.inChain(merchantId, rootId, lock, work, inPlace)),
 })
 
 function alertsOf(

@@ -22,12 +22,13 @@ export function dyingAfter(database: Database, statements: number): Database {
   return {
     ...database,
     work: dying(database.work),
-    inChain: (merchantId, rootId, lock, work) =>
+    inChain: (merchantId, rootId, lock, work, inPlace) =>
       database.inChain(
         merchantId,
         rootId,
         client => lock(dying(client)),
         (client, locked) => work(dying(client), locked),
+        inPlace,
       ),
   }
 }

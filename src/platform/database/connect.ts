@@ -6,7 +6,7 @@ import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { OperatorError } from '../errors.ts'
 import { isLost } from './errors.ts'
-import { fairPool, fairTransactions } from './fairPool.ts'
+import { fairPool, fairTransactions, type InPlace } from './fairPool.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
 import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
@@ -15,8 +15,8 @@ import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
 export const sizes = {
   /** Reads and due work. */
   work: { max: 10, statementSeconds: 30 },
-  /** Captures, refunds and reversals, with the lock on their chain. */
-  chains: { max: 5, statementSeconds: 10 },
+  /** Captures, refunds and reversals, with the lock on their chain: four of one merchant, three of all that shoppers press, wherever; there is always one for others. */
+  chains: { max: 8, statementSeconds: 10 },
   /** Carries first payments. */
   paymentLane: { max: 1, statementSeconds: 10 },
   /** Carries answers. */
@@ -61,12 +61,14 @@ export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   readonly turns: Readonly<Record<'searches' | 'lookups', ReadingTurns>>
   /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other, and of one merchant
    * not all at once. `lock` takes the
-   * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. */
+   * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. `inPlace`: where it has its connection among others than those of
+   * its merchant. */
   inChain<Locked, Value>(
     merchantId: string,
     rootId: string,
     lock: (connection: pg.PoolClient) => Promise<Locked>,
     work: (connection: pg.PoolClient, locked: Locked) => Promise<Value>,
+    inPlace?: InPlace,
   ): Promise<Value>
   /** Calls `heard` at each notice on a channel, and whenever listening began anew: notices may have been missed meanwhile. */
   listen(channel: string, heard: () => void): Promise<Listener>
@@ -100,8 +102,9 @@ pg.types.setTypeParser(1082, text => text)
 const lockSeconds = 5
 const turnSeconds = 10
 const turnsWaiting = 200
-/** Of the connections of chains, and how many more of one merchant wait for one: there is always one for others. */
-const ofMerchant = { most: sizes.chains.max - 1, waiting: 2000 }
+/** Of the connections of chains, and how many more of one merchant wait for one. */
+export const chainsOf = { merchant: 4, shoppers: 3 }
+const ofMerchantWaiting = 2000
 const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 3000
@@ -133,7 +136,7 @@ export function connect(
   const reporting: ReportingDatabase = follower ?? pools.searches
   const listenings = new Set<Listener>()
   const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
-  const inPlace = takeTurns(clock, turnSeconds, ofMerchant.waiting, ofMerchant.most)
+  const ofMerchants = takeTurns(clock, turnSeconds, ofMerchantWaiting, chainsOf.merchant)
   return {
     ...pools,
     reporting,
@@ -141,8 +144,8 @@ export function connect(
       searches: readingTurns(clock, sizes.searches.max),
       lookups: readingTurns(clock, sizes.lookups.max),
     },
-    inChain: (merchantId, rootId, lock, work) =>
-      inTurn(merchantId + rootId, () => inPlace(merchantId, () => lockedTransaction(pools.chains, lock, work))),
+    inChain: (merchantId, rootId, lock, work, inPlace = work => ofMerchants(merchantId, work)) =>
+      inTurn(merchantId + rootId, () => inPlace(() => lockedTransaction(pools.chains, lock, work))),
     async listen(channel, heard) {
       const listening = await listen(clock, limited(options, 'notices', 5, writer), channel, heard, failed)
       listenings.add(listening)
@@ -319,13 +322,13 @@ export const forMerchants = (database: Database, clock: Clock): Database => ({
   work: fairPool(database.work, clock, connectMilliseconds / 1000, sizes.work.max),
 })
 
-/** The same database for what shoppers' browsers ask for: however many press Pay at however many merchants, two connections are left for what those ask themselves. */
+/** The same database for what shoppers' browsers ask for: however many press Pay, and at however many merchants, what those ask themselves does not wait for it, nor it for that. */
 export function forShoppers(database: Database, clock: Clock): Database {
-  const inTurn = fairTransactions(clock, turnSeconds, sizes.chains.max - 2)
+  const inPlace = fairTransactions(clock, turnSeconds, chainsOf.shoppers)
   return {
     ...database,
     work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
-    inChain: (merchantId, rootId, lock, work) => inTurn(() => database.inChain(merchantId, rootId, lock, work)),
+    inChain: (merchantId, rootId, lock, work) => database.inChain(merchantId, rootId, lock, work, inPlace),
   }
 }
 const pageSeconds = 30

@@ -35,12 +35,11 @@ function bytesOf(value: unknown): number {
   return bytes
 }
 
+/** Does work when there is a place for it. */
+export type InPlace = <Value>(work: () => Promise<Value>) => Promise<Value>
+
 /** Transactions of those for whom work is done, `most` at a time, in turns as their statements. */
-export function fairTransactions(
-  clock: Clock,
-  patienceSeconds: number,
-  most: number,
-): <Value>(work: () => Promise<Value>) => Promise<Value> {
+export function fairTransactions(clock: Clock, patienceSeconds: number, most: number): InPlace {
   const turns = leastFirst(clock, patienceSeconds, most, byStatement)
   return work => turns(whoAsks(), work)
 }
