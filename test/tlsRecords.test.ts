@@ -71,9 +71,11 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
   /** A server that reads record by record. */
   async function listening(
     listener: (request: IncomingMessage, response: ServerResponse) => void,
+    inTurn?: (raw: Socket, give: () => void) => void,
   ): Promise<{ server: Server; port: number }> {
-    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), () => {}).on('clientError', (_, socket) =>
-      socket.destroy(),
+    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), () => {}, inTurn).on(
+      'clientError',
+      (_, socket) => socket.destroy(),
     )
     after(() => server.close())
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -130,6 +132,66 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     many.write(Buffer.concat([hello, Buffer.of(22)]))
     await closed
     assert.equal(few.readyState, 'open')
+  })
+
+  it('greetings are answered in their turns, and nothing else waits for one', async () => {
+    const turns: (() => void)[] = []
+    const { port } = await listening(
+      (_, response) => response.end(),
+      (_, give) => void turns.push(give),
+    )
+    for (const [version, greetings] of [
+      ['TLSv1.3', 1],
+      ['TLSv1.2', 2],
+    ] as const) {
+      const secured: number[] = []
+      const callers = Array.from({ length: 3 }, (_, at) =>
+        connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: version, minVersion: version }, () =>
+          secured.push(at),
+        ).on('error', () => {}),
+      )
+      open.push(...callers)
+      await eventually(async () => turns.length === 3, 'each has greeted')
+      await new Promise(resolve => setTimeout(resolve, 50))
+      assert.deepEqual([turns.length, secured], [3, []])
+      for (let times = 1; times <= greetings; times++) {
+        const [give] = turns.splice(0, 1)
+        give!()
+        if (times < greetings) await eventually(async () => turns.length === 3, 'it has said its key')
+        if (times < greetings) turns.unshift(turns.pop()!)
+      }
+      await eventually(async () => secured.length === 1, 'one stands')
+      assert.equal(turns.length, 2)
+      const [first] = secured
+      let answer = ''
+      callers[first!]!.on('data', data => {
+        answer += data
+      })
+      callers[first!]!.write(get)
+      await eventually(async () => answer.includes('200 OK'), 'it is answered')
+      for (const give of turns.splice(0)) give()
+      if (greetings > 1) {
+        await eventually(async () => turns.length === 2, 'the others have said their keys')
+        for (const give of turns.splice(0)) give()
+      }
+      await eventually(async () => secured.length === 3, 'all stand')
+      assert.equal(turns.length, 0)
+    }
+  })
+
+  it('a greeting that waits for its turn is no longer than any may be', async () => {
+    const { port } = await listening(
+      (_, response) => response.end(),
+      () => {},
+    )
+    const raw = connect(port, '127.0.0.1')
+    open.push(raw)
+    const closed = ended(raw)
+    raw.write(Buffer.concat([Buffer.of(22, 3, 1, 0x40, 0), Buffer.alloc(emptyBytesMost - 5, 3)]))
+    await new Promise(resolve => setTimeout(resolve, 100))
+    assert.equal(raw.readyState, 'open')
+    raw.write(Buffer.of(3))
+    await closed
   })
 
   it('a network renews keys so often in a second, on however many connections', async () => {

@@ -72,6 +72,8 @@ export type Connections = {
   stands(incoming: IncomingMessage, leave: () => void): void
   /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
   begins(incoming: IncomingMessage): string | undefined
+  /** Is it one from where a token was used within the hour? */
+  isMerchants(around: NetworkNames): boolean
   /** Its token was found: a merchant's server waits for what comes of it. A browser asks again, and what has begun goes on without its connection. */
   isServers(incoming: IncomingMessage, merchantId: string): void
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
@@ -457,6 +459,7 @@ export function watchConnections(
       letsGo(incoming, one, asked)
       return body
     },
+    isMerchants: rates.isMerchants,
     isServers(incoming, merchantId) {
       const { one, asked } = held(incoming)
       if (!one) return

@@ -11,8 +11,8 @@ export const openingsMost = 2048
 /** The same of all strangers together; beyond it each of their networks opens a few, for a while. Who comes next waits behind all that were let in. */
 export const strangersOpeningsMost = 1024
 export const crowdedOpeningsMost = 32
-/** One of a stranger on which TLS is to be spoken counts for so many: its handshake takes a millisecond with a key of RSA, in no turn, and then it waits as any other. */
-export const tlsCost = 8
+/** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
+export const tlsCost = 2
 /**
  * Requests that one network sends in a second behind others of their connections that have no answer yet, and all strangers together: they are parsed before any turn.
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing

@@ -380,10 +380,21 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
+  const handshakes = fairTurns(setImmediate, () => parts.clock.elapsed())
+  const inTurn = (raw: Socket, give: () => void) => {
+    const around = networksAround(raw.remoteAddress ?? '')
+    const lines = connections.isMerchants(around) ? [merchantLine(around[0]!)] : around
+    const begin = () => {
+      if (leave) raw.off('close', leave)
+      give()
+    }
+    let leave: (() => void) | undefined
+    leave = handshakes.turn(lines, 0, handshakeCost, begin)
+    if (leave) raw.once('close', leave)
+  }
+  const told = (socket: Socket) => void connections.takes(socket, 0, socket.remoteAddress ?? '')
   const server = options.tls
-    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener), socket => {
-        connections.takes(socket, 0, socket.remoteAddress ?? '')
-      })
+    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener), told, inTurn)
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on('connection', options.tls ? connections.begun : connections.opened)
@@ -417,6 +428,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 }
 
 const heapBytesMost = 16 * 1024
+
+/** Of the requests that are begun in a turn one handshake of TLS counts for so many among handshakes. */
+const handshakeCost = 16
 
 /** Who asks again at once when he was refused would fill every turn, and what others are owed needs many of them: a refusal is as large as this for the turns of his network. */
 const refusedBytes = 64 * 1024

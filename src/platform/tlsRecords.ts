@@ -37,12 +37,16 @@ const rawOfTls = new WeakMap<TLSSocket, Socket>()
 /** The socket below such a connection. */
 export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
-/** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, by the socket of which the server knows so far. */
-export function byRecords(server: Server, told: (socket: Socket) => void): Server {
+/** Has `give` called when it is the turn of a socket that begins a handshake. */
+type InTurn = (raw: Socket, give: () => void) => void
+
+/** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, by the socket of which the server knows so far. `inTurn`: what answers to the
+ * first words of a handshake costs a signature each, whoever says them. */
+export function byRecords(server: Server, told: (socket: Socket) => void, inTurn?: InTurn): Server {
   const [speakTls] = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (raw: Socket) => {
-    const stream = new RecordStream(raw, emptyBytesMost, told)
+    const stream = new RecordStream(raw, emptyBytesMost, { told, ...(inTurn && { inTurn }) })
     speakTls!.call(server, stream)
     stream.allowHalfOpen = true
   })
@@ -54,8 +58,7 @@ export function connectByRecords(options: ConnectionOptions & NetConnectOpts & {
   const stream = new RecordStream(
     connect(options),
     options.cert ? emptyBytesOfAsking : emptyBytesOfCalls,
-    undefined,
-    options.rest,
+    options.rest && { rest: options.rest },
   )
   const tls = connectTls({ ...options, socket: stream })
   stream.allowHalfOpen = true
@@ -72,6 +75,7 @@ export class RecordStream extends Duplex {
   readonly #raw: Socket
   readonly #bytesMost: number
   readonly #told: ((socket: Socket) => void) | undefined
+  readonly #inTurn: InTurn | undefined
   readonly #restOfOwner: HandshakeRest | undefined
   #tls: TLSSocket | undefined
   /** What has come and was not given yet. */
@@ -95,16 +99,27 @@ export class RecordStream extends Duplex {
   #failure: Error | undefined
 
   /** TLS looks at `allowHalfOpen` when it begins: it answers an end with its own, for which this stream must still be open. */
-  constructor(raw: Socket, bytesMost: number, told?: (socket: Socket) => void, rest?: HandshakeRest) {
+  constructor(
+    raw: Socket,
+    bytesMost: number,
+    {
+      told,
+      inTurn,
+      rest,
+    }: { readonly told?: (socket: Socket) => void; readonly inTurn?: InTurn; readonly rest?: HandshakeRest } = {},
+  ) {
     super({ allowHalfOpen: false })
     this.#raw = raw
     this.#bytesMost = bytesMost
     this.#told = told
+    this.#inTurn = inTurn
     this.#restOfOwner = rest
     raw.allowHalfOpen = true
     raw.on('data', (bytes: Buffer) => {
       if (this.#come.length > 0) raw.pause()
       this.#come = this.#come.length > 0 ? Buffer.concat([this.#come, bytes]) : bytes
+      // Nobody sends more before he has heard anything; and it may wait for its turn.
+      if (this.#inTurn && this.#empty === 0 && this.#isHandshake && this.#come.length > this.#bytesMost) this.#end()
       this.#plan()
     })
     raw.once('end', () => {
@@ -178,10 +193,19 @@ export class RecordStream extends Duplex {
   #plan(): void {
     if (this.#isDue || this.#holds > 0 || !this.readableFlowing) return
     this.#isDue = true
-    setImmediate(() => {
-      this.#isDue = false
-      this.#give()
-    })
+    const give = () =>
+      setImmediate(() => {
+        this.#isDue = false
+        this.#give()
+      })
+    if (this.#inTurn && this.#isGreeting()) this.#inTurn(this.#raw, give)
+    else give()
+  }
+
+  /** Is it of the handshake, and not its end yet, what is given next? */
+  #isGreeting(): boolean {
+    const kind = this.#header > 0 ? this.#kind : this.#come[0]
+    return this.#isHandshake && !this.#isSealed && kind === kinds.handshake && this.#come.length > 0
   }
 
   #give(): void {
