@@ -672,6 +672,9 @@ describe('what is a CVV', () => {
       '&lt;cardNumber cvv=&quot;947&quot;&gt;4716 7420 0104 8374&lt;/cardNumber&gt;',
       '{"x":"<Card SecurityCode=\\"947\\"><CardNumber>4716742001048374</CardNumber></Card>"}',
       'cvv: <947> 4716742001048374',
+      '<card cvc="947">4716&nbsp;7420&#160;0104&nbsp;8374</card>',
+      '<tr data-cvv="947"><td>4716</td><td>7420</td><td>0104</td><td>8374</td></tr>',
+      '{"x":"<cvv value=\\"947\\"/>4716\\u00a07420\\u00a00104\\u00a08374"}',
     ])
       assert.doesNotMatch(keep(text), /947/, text)
     assert.equal(keep('<card cvc="947">4716742001048374</card>').replace(/ /g, ''), '<cardcvc="xxx">xxxxxxxxxxxxxxxx')

@@ -202,6 +202,11 @@ describe('the codec by its table', () => {
       assert.equal(said([[60, text]], number), `0110 DE60=${shown}`)
     }
     assert.equal(said([[60, `16${number}`]], '4242424242424242'), `0110 DE60=16${number}`)
+    const late = said([
+      [37, '123456789012'],
+      [60, `0016${number} 12345678901`],
+    ])
+    assert.equal(late, `0110 DE37=123456789012 DE60=${'x'.repeat(20)} 12345678901`)
   })
 })
 

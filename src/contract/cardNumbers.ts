@@ -62,7 +62,7 @@ function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly Ow
   const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
   const beside = written === text ? maskedAround(text, brands, own, crossedCard) : written
   const changed = withoutCodes(beside, beside !== text, crossed)
-  if (changed === beside) return text
+  if (changed === beside) return written === text && beside !== text ? withoutCodes(text, true, crossed) : text
   if (text.length !== beside.length || changed.length !== text.length) return changed
   return Array.from({ length: text.length }, (_, at) => (changed[at] === beside[at] ? text : changed)[at]).join('')
 }

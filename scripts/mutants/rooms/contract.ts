@@ -27,6 +27,8 @@ export const contractMutants: readonly Mutant[] = [
     find: ' || other.also.includes(name))', instead: ')' },
   { name: 'card numbers: what is written with letters hides a cut one', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
     find: 'beginning.replace(references, flattened)', instead: 'beginning.replace(/(?!)/, flattened)' },
+  { name: 'CVVs in texts: one in a mark is left beside a number that is kept, and written otherwise', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: 'return written === text && beside !== text ? withoutCodes(text, true, crossed) : text', instead: 'return text' },
   { name: 'CVVs in texts: one in a mark is left beside a number that is kept', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
     find: 'const beside = written === text ? maskedAround(text, brands, own, crossedCard) : written', instead: 'const beside = maskedAround(text, brands, own, crossedCard)' },
   { name: 'card numbers: scripts without a zero have no digits', file: 'src/contract/readings.ts', tests: ['cardNumbers'],

@@ -1,18 +1,25 @@
 // A message as people and logs may see it: what the table calls secret is masked, the card number to its first six and last four digits, also where a host writes it elsewhere.
 
-import { withoutNumber } from '../../../contract/cardNumbers.ts'
+import { crossed, withoutNumber } from '../../../contract/cardNumbers.ts'
 import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 
-/** `asked`: the card number of the message that it answers: a host need not say it again where it belongs, and may say it with its length or its end right beside it. */
+/** `asked`: the card number of the message that it answers: a host need not say it again where it belongs, and may say it with its length or its end right beside it. Where neither is known,
+ * as of what comes late, long rows of digits are hidden in what the host writes. */
 export function masked({ type, fields }: Message, dialect: Dialect, asked?: string): string {
   const numbers = new Set([fields.get(2), asked].filter(number => number !== undefined))
+  const hidden = (number: number, value: string) =>
+    numbers.size > 0 || number < firstWritten ? [...numbers].reduce(withoutNumber, value) : value.replace(longRow, crossed)
   const shown = [...fields].map(([number, value]) => {
     const secret = dialect.fields.get(number)?.secret ?? true
-    return `DE${number}=${secret ? maskedValue(number, value) : [...numbers].reduce(withoutNumber, value)}`
+    return `DE${number}=${secret ? maskedValue(number, value) : hidden(number, value)}`
   })
   return [type, ...shown].join(' ')
 }
+
+/** From here on fields are private, or texts. */
+const firstWritten = 44
+const longRow = /\d{12,}/g
 
 /** Of short numbers the digits that are shown would give the rest away. */
 const maskedValue = (number: number, value: string): string =>
