@@ -234,7 +234,7 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     body: '',
     isGone: () => false,
     isServers: () => {},
-    inLineOf: (_, work) => work(),
+    inTurn: work => work(),
     whenAnswered: [],
     seen: {},
   }

@@ -44,14 +44,14 @@ export type Press = {
   readonly number: string
   readonly address: string
   readonly publicUrl: string
-  /** Work in the turns of a merchant. */
-  inLineOf<Value>(merchantId: string, work: () => Value): Value | Promise<Value>
+  /** Work in a turn of whoever presses. */
+  inTurn<Value>(work: () => Value): Value | Promise<Value>
 }
 
 export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: Form, press: Press): Promise<PressResult> {
   const registration = await registrationOf(parts, checkout, form)
-  // All that its merchant said is judged again, whoever presses: in his line.
-  const asked = await press.inLineOf(checkout.merchantId, () => requestOf(parts, checkout, form, press, registration))
+  // All that its merchant said is judged again, whoever presses.
+  const asked = await press.inTurn(() => requestOf(parts, checkout, form, press, registration))
   if ('refused' in asked) return { said: asked }
   const request = registration && 'id' in registration ? await withRegistration(parts, asked, registration) : asked
   if (typeof request === 'string') return { said: notPayable(request) }

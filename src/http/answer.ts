@@ -36,8 +36,8 @@ export type Request = {
   isGone(): boolean
   /** To be called when a token of ours was found in it. */
   isServers(merchantId: string): void
-  /** Does work in the turns of a merchant, or of whoever else has an id, when it is known whose it is: at once where this is the turn that the request had in his line. */
-  inLineOf<Value>(whose: string, work: () => Value): Value | Promise<Value>
+  /** Does work that costs what its sender likes in a turn of his line: at once where this is still the one in which the request was begun. */
+  inTurn<Value>(work: () => Value): Value | Promise<Value>
   /** What is done when its answer is gone. */
   readonly whenAnswered: (() => void)[]
   /** What it turned out to be, for its record. */

@@ -161,7 +161,7 @@ export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): foun
 
 /**
  * In whose line a request waits for its turn: a merchant has one, from however many networks he asks. A password says nothing where it never came from before: one that
- * is right may have to wait like a wrong one. What is known later changes lines (`inLineOf`).
+ * is right may have to wait like a wrong one.
  */
 export function linesOf(
   { directory, failures }: HttpParts,

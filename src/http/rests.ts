@@ -11,8 +11,6 @@ const aboutMilliseconds = 1000
 const knownTimes = 200
 
 export type Rests = {
-  /** Was there work of his of late? */
-  knows(whom: string): boolean
   /** Whether somebody's work may go on. */
   isOver(whom: string): boolean
   /** Somebody is about. */
@@ -37,7 +35,6 @@ export function makeRests(elapsed: () => number): Rests {
   }
 
   return {
-    knows: whom => known.has(whom),
     isOver: whom => !takesLong(whom) || elapsed() >= Math.min(restUntil, othersUntil),
     waits(whom) {
       if (!takesLong(whom)) isAbout(elapsed())

@@ -27,7 +27,7 @@ import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
 import { type Destination, plainPath, type Router } from './router.ts'
-import { fairTurns, merchantLine, othersLine } from './turns.ts'
+import { fairTurns, merchantLine } from './turns.ts'
 
 export const bodyMax = limits.bodyMaxBytes
 export const browserBodyMax = limits.shoppersBodyMaxBytes
@@ -160,14 +160,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   }
 
   /** Whoever goes meanwhile has his work done all the same: it holds no more than what is under way. */
-  function inLineOf<Value>(
-    whose: string,
-    lines: readonly string[],
-    { bytes, isInTurn }: { readonly bytes: number; readonly isInTurn: boolean },
-    work: () => Value,
-  ): Value | Promise<Value> {
-    const isOwn = lines[0] === merchantLine(whose)
-    if (isOwn && isInTurn) return work()
+  function again<Value>(lines: readonly string[], bytes: number, work: () => Value): Promise<Value> {
     const inContext = AsyncLocalStorage.snapshot() // another begins the turn
     return new Promise((done, refused) => {
       const begin = () => {
@@ -177,7 +170,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
           refused(error)
         }
       }
-      turns.turn(isOwn ? lines : [othersLine(whose, bytes)], bytes, 1, begin, lines.at(-1))
+      turns.turn(lines, bytes, 1, begin)
     })
   }
 
@@ -277,7 +270,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       number: randomHex(parts.random),
       isGone: () => socket.destroyed,
       isServers: () => {},
-      inLineOf: (_, work) => work(),
+      inTurn: work => work(),
       whenAnswered: [],
       seen: {},
     }
@@ -364,7 +357,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       number,
       isGone: () => incoming.socket.destroyed,
       isServers: merchantId => connections.isServers(incoming, merchantId),
-      inLineOf: (whose, work) => inLineOf(whose, lines, came, work),
+      inTurn: work => (came.isInTurn ? work() : again(lines, came.bytes, work)),
       whenAnswered: [],
       seen: {},
     }

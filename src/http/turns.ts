@@ -16,16 +16,12 @@ const mostOf = (network: string): number => atOnce * (network === everybody ? 2 
 /** What stands for a merchant, or for a division. */
 export const merchantLine = (id: string): string => `of ${id}`
 const isMerchants = (line: string): boolean => line.startsWith('of ')
-/** What stands for all others who have something to do at a merchant, of whom there may be any number: whoever sends little, as a form is that a shopper fills in, does not
- * stand behind those who send much, and neither of them before the merchant's own server. */
-export const othersLine = (id: string, bytes: number): string => `${bytes > bytesForOne ? 'much' : 'little'} at ${id}`
-const isOfOthers = (line: string): boolean => line.includes(' at ')
 
 export type FairTurns = {
   /** Begins when the turn has come, which may be now; returns how to leave the line, for whoever waits in it. `cost`: as much as so many, where there is more to do than
    * to read a form. `networks`: around a caller, the narrowest first, or what stands for his merchant: in the line of the last, since who has a wide network has as many
-   * narrow ones as he likes. `caller`: those of one line take turns in it. `begin` must not throw. */
-  turn(networks: readonly string[], bytes: number, cost: number, begin: () => void, caller?: string): (() => void) | undefined
+   * narrow ones as he likes, which take turns in it. `begin` must not throw. */
+  turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined
   /** What it was answered is as many bytes: turns to come are spent already. */
   spent(networks: readonly string[], bytes: number): void
 }
@@ -46,7 +42,7 @@ export function fairTurns(
   type Line = Map<string, Set<Waiting>>
   const begun = new Map<string, number>()
   const owed = new Map<string, number>()
-  /** Of strangers there may be any number, each at any number of merchants: all together they have half of the time while merchants' own servers wait, and these the other. */
+  /** Of strangers there may be any number: all together they have half of the time while merchants' own servers wait, and these the other. */
   const [ofMerchants, ofOthers] = [new Map<string, Line>(), new Map<string, Line>()]
   const rests = makeRests(elapsed)
   let isScheduled = false
@@ -62,22 +58,7 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  /** Whose work it is that takes long or not: of those who have something to do at a merchant each is known by his own, and who comes anew by that of others who did. */
-  const whoseOf = ({ line, caller }: Pick<Waiting, 'line' | 'caller'>): string =>
-    !isOfOthers(line) ? line : rests.knows(caller) ? caller : `new ${line}`
-
-  /** The first of those in a line that may go on. */
-  function firstOf(line: Line): Waiting | undefined {
-    for (const own of line.values()) {
-      const one = own.values().next().value!
-      if (rests.isOver(whoseOf(one))) return one
-      if (!isOfOthers(one.line)) return undefined
-    }
-    return undefined
-  }
-  function go(one: Waiting): void {
-    const { line, caller, networks, weight, begin } = one
-    const whose = whoseOf(one)
+  function go({ line, networks, weight, begin }: Waiting): void {
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
@@ -85,7 +66,7 @@ export function fairTurns(
     took += milliseconds
     ahead += isMerchants(line) ? milliseconds : -milliseconds
     ahead = Math.max(-turnMilliseconds, Math.min(turnMilliseconds, ahead))
-    for (const by of new Set([whose, isOfOthers(line) ? caller : whose])) rests.took(by, milliseconds)
+    rests.took(line, milliseconds)
   }
 
   /** Those that may begin, one of each line after the other; where a turn ends, it goes on behind them in the next. Each is begun before the next is asked for. */
@@ -93,11 +74,11 @@ export function fairTurns(
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false
       for (const [name, line] of [...lines]) {
+        const own = line.values().next().value
+        const one = own?.values().next().value
         // None where what was begun has closed the connections of all.
-        const one = firstOf(line)
-        if (!one || !isRoom(one.networks, one.weight)) continue
+        if (!own || !one || !rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
         lines.delete(name)
-        const own = line.get(one.caller)!
         leave(line, one)
         if (line.delete(one.caller)) line.set(one.caller, own)
         if (line.size > 0) lines.set(name, line)
@@ -133,30 +114,24 @@ export function fairTurns(
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       beginAll()
-      const all = [...ofMerchants.values(), ...ofOthers.values()]
-      const rest = all.every(line => !firstOf(line))
-      if (all.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
+      const names = [...ofMerchants.keys(), ...ofOthers.keys()]
+      const rest = names.every(line => !rests.isOver(line))
+      if (names.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
 
-  function turn(
-    networks: readonly string[],
-    bytes: number,
-    cost: number,
-    begin: () => void,
-    caller = networks[0]!,
-  ): (() => void) | undefined {
-    const name = networks.at(-1)!
+  function turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined {
+    const [caller, name] = [networks[0]!, networks.at(-1)!]
     const weight = cost + bytes / bytesForOne
     const one = { line: name, networks: [...networks, everybody], caller, weight, begin }
     const lines = isMerchants(name) ? ofMerchants : ofOthers
     const line = lines.get(name)
     schedule()
-    if (!line && rests.isOver(whoseOf(one)) && isRoom(one.networks, weight)) {
+    if (!line && rests.isOver(name) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
-    rests.waits(whoseOf(one))
+    rests.waits(name)
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
     lines.set(name, own)

@@ -17,7 +17,7 @@ export const requestFrom = (address: string): Request => ({
   number: '0'.repeat(32),
   isGone: () => false,
   isServers: () => {},
-  inLineOf: (_, work) => work(),
+  inTurn: work => work(),
   whenAnswered: [],
   seen: {},
 })

@@ -54,7 +54,7 @@ export const checkoutsMutants: readonly Mutant[] = [
   { name: 'the form hides a card that was renewed', file: 'src/checkouts/view.ts', tests: ['checkoutView'],
     find: '[brand, bin, last4, expiryMonth, expiryYear]', instead: '[brand, bin, last4, expiryMonth]' },
   { name: 'a press is judged in nobody’s line', file: 'src/checkouts/pay.ts', tests: ['crowds'],
-    find: 'await press.inLineOf(checkout.merchantId, () => requestOf(', instead: 'await ((_, work) => work())(checkout.merchantId, () => requestOf(' },
+    find: 'await press.inTurn(() => requestOf(', instead: 'await (work => work())(() => requestOf(' },
   { name: 'what a stored card cannot be paid with is another payment', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: "  if (registration && 'refused' in registration) return registration\n", instead: '' },
   { name: 'the form holds what a checkout says while it asks for the rest', file: 'src/checkouts/view.ts', tests: ['checkoutView'],

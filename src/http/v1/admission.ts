@@ -101,7 +101,7 @@ export function identify(
   return called
 }
 
-/** Judges the form of a POST by its channel, which costs what its sender likes: in the turns of his merchant, wherever he came from. */
+/** Judges the form of a POST by its channel, which costs what its sender likes. */
 export const admit = (
   admission: Admission,
   request: Request,
@@ -109,7 +109,7 @@ export const admit = (
   channel: Channel | undefined,
   judge: FormCheck,
 ): PaymentRequest | HttpAnswer | Promise<PaymentRequest | HttpAnswer> =>
-  request.inLineOf(identified.caller.merchantId, () => judged(admission, request, identified, channel, judge))
+  request.inTurn(() => judged(admission, request, identified, channel, judge))
 
 function judged(
   { parts }: Admission,

@@ -104,7 +104,7 @@ export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
     try {
       // What was sent is looked through: in turns, as what callers of the interface send.
-      const work = async () => route.answer(await request.inLineOf(personOf(signedIn), read), signedIn, named)
+      const work = async () => route.answer(await request.inTurn(read), signedIn, named)
       const answer = await (route.counted ? inTurn(person, [...signedIn.entities].sort().join(), work) : work())
       if (isFile(answer) && !route.givesFile) throw new Error(`${route.path} gives a file, and does not say so`)
       return { answer: route.lags ? withAge(parts, request.language, answer) : answer, signedIn }
