@@ -22,6 +22,7 @@ import {
   untakenBytesMost,
   watchConnections,
 } from '../src/http/connections.ts'
+import { greetingsInTurn } from '../src/http/handshakes.ts'
 import { healthRoutes } from '../src/http/health.ts'
 import { listen, listenersMost } from '../src/http/listening.ts'
 import type { HttpParts } from '../src/http/parts.ts'
@@ -1877,6 +1878,40 @@ function turnsInTime() {
     rested: () => rested,
   }
 }
+
+it('handshakes of TLS are answered a few in each turn, of each network in turn, those of merchants’ servers apart, and none of who has gone', () => {
+  const turns: (() => void)[] = []
+  const given: string[] = []
+  const inTurn = greetingsInTurn(
+    { ...systemClock, elapsed: () => 0 },
+    ([narrowest]) => narrowest === '192.0.2.99',
+    go => turns.push(go),
+  )
+  const greet = (remoteAddress: string) => {
+    const raw = Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket
+    inTurn(raw, () => given.push(remoteAddress))
+    return raw
+  }
+  const next = () => {
+    turns.shift()!()
+    return given.splice(0)
+  }
+  const countOf = (address: string, some: readonly string[]) => some.filter(one => one === address).length
+  for (let at = 0; at < 20; at++) greet('192.0.2.1')
+  for (let at = 0; at < 3; at++) greet('192.0.2.2')
+  const first = given.splice(0)
+  assert.deepEqual([countOf('192.0.2.1', first), countOf('192.0.2.2', first)], [4, 3])
+  const [begun, ...gone] = Array.from({ length: 5 }, () => greet('192.0.2.3'))
+  for (let at = 0; at < 5; at++) greet('192.0.2.99')
+  for (const raw of gone) raw.emit('close')
+  assert.deepEqual(given.splice(0), ['192.0.2.3'])
+  const second = next()
+  assert.deepEqual([second.length, countOf('192.0.2.99', second), countOf('192.0.2.1', second)], [8, 4, 4])
+  const rest: string[] = []
+  while (turns.length > 0) rest.push(...next())
+  assert.deepEqual([countOf('192.0.2.99', rest), countOf('192.0.2.1', rest), rest.length], [1, 12, 13])
+  assert.equal(begun!.listenerCount('close'), 0)
+})
 
 it('whose work takes long rests for as long while others are about, and others come as often as they like', () => {
   const { begin, begun, until, time, rested } = turnsInTime()

@@ -22,12 +22,13 @@ import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { linesOf, noteRefusal } from './authenticate.ts'
 import { type Connections, headersMost, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
 import { noteFailure } from './failure.ts'
+import { greetingsInTurn } from './handshakes.ts'
 import { isTooLong, shortHead } from './head.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
 import { type Destination, plainPath, type Router } from './router.ts'
-import { fairTurns, merchantLine } from './turns.ts'
+import { fairTurns } from './turns.ts'
 
 export const bodyMax = limits.bodyMaxBytes
 export const browserBodyMax = limits.shoppersBodyMaxBytes
@@ -373,21 +374,13 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
-  const handshakes = fairTurns(setImmediate, () => parts.clock.elapsed())
-  const inTurn = (raw: Socket, give: () => void) => {
-    const around = networksAround(raw.remoteAddress ?? '')
-    const lines = connections.isMerchants(around) ? [merchantLine(around[0]!)] : around
-    const begin = () => {
-      if (leave) raw.off('close', leave)
-      give()
-    }
-    let leave: (() => void) | undefined
-    leave = handshakes.turn(lines, 0, handshakeCost, begin)
-    if (leave) raw.once('close', leave)
-  }
   const told = (socket: Socket) => void connections.takes(socket, 0, socket.remoteAddress ?? '')
   const server = options.tls
-    ? byRecords(https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener), told, inTurn)
+    ? byRecords(
+        https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener),
+        told,
+        greetingsInTurn(parts.clock, connections.isMerchants),
+      )
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on('connection', options.tls ? connections.begun : connections.opened)
@@ -421,9 +414,6 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 }
 
 const heapBytesMost = 16 * 1024
-
-/** Of the requests that are begun in a turn one handshake of TLS counts for so many among handshakes. */
-const handshakeCost = 16
 
 /** Who asks again at once when he was refused would fill every turn, and what others are owed needs many of them: a refusal is as large as this for the turns of his network. */
 const refusedBytes = 64 * 1024
