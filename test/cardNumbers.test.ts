@@ -678,9 +678,39 @@ describe('what is a CVV', () => {
     ])
       assert.doesNotMatch(keep(text), /947/, text)
     assert.equal(keep('<card cvc="947">4716742001048374</card>').replace(/ /g, ''), '<cardcvc="xxx">xxxxxxxxxxxxxxxx')
+    for (const text of ['4716&nbsp;7420&nbsp;0104&nbsp;8374', '5258%202026%200312%206525', '4364&#160;4276&#160;0498&#160;8474'])
+      assert.equal(keep(text), text)
     // Where a sign takes the place of several, the number is hidden with it.
     assert.equal(keep('4716742001048374%20cvv%3D947'), 'xxxxxxxxxxxxxxxx cvv=xxx')
     assert.equal(keep('4716742001048374 cvv 𝟗𝟒𝟕!'), 'xxxxxxxxxxxxxxxx cvv xxx!')
+  })
+  test('it is found behind its card as lists of programs have both', () => {
+    for (const list of [
+      '["4716742001048374", "05", "2034", "947"]',
+      "['4716742001048374', '05', '2034', '947']",
+      "VALUES ('4716742001048374', '05', '2034', '947')",
+      '"4716742001048374" , "05" , "2034" , "947"',
+      JSON.stringify(JSON.stringify(['4716742001048374', '05', '2034', '947'], null, 1)),
+      JSON.stringify(['4716742001048374', '2034', '05', '947'], null, 2),
+      '<td>4716742001048374</td>\n  <td>05</td>\n  <td>2034</td>\n  <td>947</td>',
+    ]) {
+      for (const hidden of [
+        mask(list),
+        shortenCards(list, standardBrands),
+        maskKeyedCode(undefined, list, standardBrands),
+        scrub(list),
+      ])
+        assert.doesNotMatch(hidden, /947/, hidden)
+    }
+  })
+  test('of a number that is known it goes with the number, whatever its name is', () => {
+    for (const text of [
+      'PAN=4716742001048374;EXP=3405;CVC=947',
+      '00164716742001048374 05/34 947',
+      '{"pan":"4716742001048374","cvn":"947"}',
+    ])
+      assert.doesNotMatch(withoutNumber(text, '4716742001048374'), /947|474200/, text)
+    assert.equal(withoutNumber('CVC=947 ref 4716', '4716742001048374'), 'CVC=947 ref 4716')
   })
   test('it is found behind every card and its end, whatever its digits and groups, and whatever passes for a number beside it', () => {
     const drawn = (at: number, count: number) => hash('sha256', `card ${at}`).replace(/\D/g, '').slice(0, count)

@@ -30,17 +30,17 @@ const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,8})${code}`
 const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
 const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
 /** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
-const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,3}${yearAndCode}`, 'gu')
+const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,8}${yearAndCode}`, 'gu')
 /** Stands in the place of what passes for a number in which the end of its card may stand, too: a sign that no text has. */
 export const passing = '\ufdd0'
 /** Behind the number, or what says that the end of a card comes next. */
-const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,4})`
+const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,8})`
 /** The last four digits of a number may pass for month and year, and these for the code: then it stands behind them. */
 const behindThese = `(?:(?<=\\p{Nd}{4})${gap}{1,8}(?:\\p{Nd}{2}${gap}{1,8})?${code})*`
-const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,3}${yearAndCode}${behindThese}`, 'giu')
+const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,8}${yearAndCode}${behindThese}`, 'giu')
 /** As ISO 8583 has them. */
 const rightBehindYear = new RegExp(
-  `(${rightBehind}(?:20)?[2-4]\\p{Nd}${separators}{0,3}(?:0[1-9]|1[0-2])${gap}{1,8})(?!20\\p{Nd}{2})${code}${behindThese}`,
+  `(${rightBehind}(?:20)?[2-4]\\p{Nd}${separators}{0,8}(?:0[1-9]|1[0-2])${gap}{1,8})(?!20\\p{Nd}{2})${code}${behindThese}`,
   'giu',
 )
 

@@ -62,10 +62,13 @@ function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly Ow
   const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
   const beside = written === text ? maskedAround(text, brands, own, crossedCard) : written
   const changed = withoutCodes(beside, beside !== text, crossed)
-  if (changed === beside) return written === text && beside !== text ? withoutCodes(text, true, crossed) : text
+  if (changed === beside) return written === text && beside !== text && hasMarks(text) ? withoutCodes(text, true, crossed) : text
   if (text.length !== beside.length || changed.length !== text.length) return changed
   return Array.from({ length: text.length }, (_, at) => (changed[at] === beside[at] ? text : changed)[at]).join('')
 }
+
+/** Marks in which a CVV may stand, and which are blank where numbers are looked for. */
+const hasMarks = (text: string): boolean => readingsOf(text).marked !== text
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
   key !== undefined && isCodeKey(key) && isCode(unescaped(value))
@@ -121,11 +124,12 @@ const digits = /\p{Nd}/gu
 /** Each of its digits is an `x`. */
 export const crossed = (text: string): string => text.replace(digits, 'x')
 
-/** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
+/** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside; and so does a CVV in its text. */
 export function withoutNumber(text: string, number: string): string {
   const change: Change = one => hideNumbers(one, [number])
   const asWritten = change(text)
-  return changeReading(asWritten, change) ?? asWritten
+  const numberless = changeReading(asWritten, change) ?? asWritten
+  return numberless === text ? text : withoutCodes(numberless, true, crossed)
 }
 
 /** Several are looked for at once: what one hides is no part of another any more. */

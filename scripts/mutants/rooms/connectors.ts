@@ -4,7 +4,7 @@ import type { Mutant } from '../plant.ts'
 
 export const connectorsMutants: readonly Mutant[] = [
   { name: 'wire: a late answer shows a card number', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
-    find: 'value.replace(longRow, crossed)', instead: 'value' },
+    find: 'text.replace(longRow, crossed)', instead: 'text' },
   { name: 'line: one merchant fills it', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],
     find: "(merchantId !== '' && own >= ofFree * free)", instead: 'false' },
   { name: 'line: what was answered counts for its merchant still', file: 'src/connectors/cards/iso8583/line.ts', tests: ['acquirerLink'],

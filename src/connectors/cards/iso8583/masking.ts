@@ -1,6 +1,6 @@
 // A message as people and logs may see it: what the table calls secret is masked, the card number to its first six and last four digits, also where a host writes it elsewhere.
 
-import { crossed, withoutNumber } from '../../../contract/cardNumbers.ts'
+import { crossed, withoutCodes, withoutNumber } from '../../../contract/cardNumbers.ts'
 import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 
@@ -9,7 +9,7 @@ import type { Dialect } from './dialects.ts'
 export function masked({ type, fields }: Message, dialect: Dialect, asked?: string): string {
   const numbers = new Set([fields.get(2), asked].filter(number => number !== undefined))
   const hidden = (number: number, value: string) =>
-    numbers.size > 0 || number < firstWritten ? [...numbers].reduce(withoutNumber, value) : value.replace(longRow, crossed)
+    numbers.size > 0 || number < firstWritten ? [...numbers].reduce(withoutNumber, value) : withoutLongRows(value)
   const shown = [...fields].map(([number, value]) => {
     const secret = dialect.fields.get(number)?.secret ?? true
     return `DE${number}=${secret ? maskedValue(number, value) : hidden(number, value)}`
@@ -20,6 +20,11 @@ export function masked({ type, fields }: Message, dialect: Dialect, asked?: stri
 /** From here on fields are private, or texts. */
 const firstWritten = 44
 const longRow = /\d{12,}/g
+
+function withoutLongRows(text: string): string {
+  const hidden = text.replace(longRow, crossed)
+  return hidden === text ? text : withoutCodes(hidden, true, crossed)
+}
 
 /** Of short numbers the digits that are shown would give the rest away. */
 const maskedValue = (number: number, value: string): string =>
