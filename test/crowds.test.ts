@@ -1883,7 +1883,6 @@ it('handshakes of TLS are answered a few in each turn, of each network in turn, 
   const turns: (() => void)[] = []
   const given: string[] = []
   const inTurn = greetingsInTurn(
-    { ...systemClock, elapsed: () => 0 },
     ([narrowest]) => narrowest === '192.0.2.99',
     go => turns.push(go),
   )
@@ -1911,6 +1910,13 @@ it('handshakes of TLS are answered a few in each turn, of each network in turn, 
   while (turns.length > 0) rest.push(...next())
   assert.deepEqual([countOf('192.0.2.99', rest), countOf('192.0.2.1', rest), rest.length], [1, 12, 13])
   assert.equal(begun!.listenerCount('close'), 0)
+  // Of merchants' servers and of strangers neither waits for the other, whatever came before.
+  for (let at = 0; at < 100; at++) for (const address of ['192.0.2.99', '192.0.2.1', '192.0.2.2']) greet(address)
+  given.length = 0
+  for (let times = 0; times < 5; times++) {
+    const both = next()
+    assert.deepEqual([countOf('192.0.2.99', both), both.length], [4, 8], `${both}`)
+  }
 })
 
 it('whose work takes long rests for as long while others are about, and others come as often as they like', () => {

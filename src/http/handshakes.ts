@@ -2,7 +2,6 @@
 // loop.
 
 import type { Socket } from 'node:net'
-import type { Clock } from '../platform/clock.ts'
 import { networksAround } from '../platform/network.ts'
 import type { NetworkNames } from './rates.ts'
 import { fairTurns, merchantLine } from './turns.ts'
@@ -12,15 +11,17 @@ const handshakeCost = 16
 
 /** `isMerchants`: was a token used from there of late? Servers of merchants do not wait behind strangers. */
 export function greetingsInTurn(
-  clock: Clock,
   isMerchants: (around: NetworkNames) => boolean,
   nextTurn: (go: () => void) => void = setImmediate,
 ): (raw: Socket, give: () => void) => void {
-  const { turn } = fairTurns(nextTurn, () => clock.elapsed())
+  /** Milliseconds, as many as there were: the work of each is done a turn later, and what passes while it is begun says nothing of it. */
+  let spent = 0
+  const { turn } = fairTurns(nextTurn, () => spent)
   return (raw, give) => {
     const around = networksAround(raw.remoteAddress ?? '')
     const begin = () => {
       if (leave) raw.off('close', leave)
+      spent++
       give()
     }
     let leave: (() => void) | undefined

@@ -379,7 +379,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     ? byRecords(
         https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener),
         told,
-        greetingsInTurn(parts.clock, connections.isMerchants),
+        greetingsInTurn(connections.isMerchants),
       )
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
