@@ -448,7 +448,7 @@ describe('a host that does harm', () => {
   })
 
   it('takes nothing of what is sent to it: the line ends before much lies there', async () => {
-    const { line, said } = await harmful(socket => socket.pause(), { inFlightMax: 1_000_000 })
+    const { line, said } = await harmful(socket => socket.pause(), { inFlightMax: 1_000_000, echoAnswerSeconds: 60 })
     let sent = 0
     const sends: Promise<unknown>[] = []
     while (line.state() === 'up' && sent < 100_000) {

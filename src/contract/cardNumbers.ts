@@ -2,7 +2,7 @@
 
 import type { CardLengths } from './brands.ts'
 import { hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
-import { digitsOf, findRun, ordinaryRun, replaceIn, shortestNumber, valueOfDigit } from './cardRuns.ts'
+import { findRun, ordinaryRun, plainDigitsOf, replaceIn, shortestNumber, valueOfDigit } from './cardRuns.ts'
 import { hasLuhnDigit } from './luhn.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
 import { isEscaped, numeral, type Readings, readingsOf, unescaped } from './readings.ts'
@@ -201,7 +201,7 @@ export const shortenCards = (text: string, brands: CardLengths): string =>
   withoutCards(
     text,
     beginning => brands.lengthsOf(beginning),
-    found => shortNumber(digitsOf(found)),
+    found => shortNumber(plainDigitsOf(found)),
     { number: '…', code: '…' },
   )
 
@@ -234,7 +234,7 @@ export function replaceNumbers(
   const written = new Set<string>()
   const numbersIn: Change = one =>
     replaceIn(one, lengthsOf, found => {
-      written.add(digitsOf(found))
+      written.add(plainDigitsOf(found))
       return instead(found)
     })
   const asWritten = numbersIn(text)
@@ -272,7 +272,7 @@ function endOfCard(found: string): number {
   /** By how many digits there are up to the end of each group: where it ends. */
   const ends = new Map<number, number>()
   for (const { 0: group, index } of found.matchAll(/\p{Nd}+/gu)) {
-    seen += digitsOf(group)
+    seen += plainDigitsOf(group)
     ends.set(seen.length, index + group.length)
   }
   const length = usualLengths.find(length => ends.has(length) && hasLuhnDigit(seen.slice(0, length)))

@@ -237,4 +237,4 @@ function isDate(digits: string, first: number, second: number, third: number, en
 }
 
 /** Its digits as ours. */
-export const digitsOf = (found: string): string => [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
+export const plainDigitsOf = (found: string): string => [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
