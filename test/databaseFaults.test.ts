@@ -387,13 +387,22 @@ describe('chains', () => {
     for (let at = 0; at < 20; at++) all.push(begin('mine', database, mine, at))
     await haveBegun(chainsOf.merchant)
     assert.equal(await askedBy('shopper', () => isDone(shoppers, mine)), true)
-    for (let at = 0; at < 20; at++) all.push(press('crowd', 100 + at))
+    for (let at = 0; at < 20; at++) all.push(press(`crowd ${at % 2}`, 100 + at))
     await haveBegun(chainsOf.merchant + chainsOf.shoppers)
     assert.equal(await isDone(database, yours), true)
     all.push(press('other', 200))
     await endAll()
     const pressed = begun.filter(of => of !== 'mine')
     assert.ok(pressed.indexOf('other') <= chainsOf.shoppers + 2, `${pressed}`)
+  })
+
+  it('of shoppers of one merchant keep none of another’s waiting, from however many networks they come', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    for (let at = 0; at < 60; at++) all.push(askedBy(`crowd ${at}`, () => begin('mine', shoppers, mine, at)))
+    await haveBegun(chainsOf.shoppers)
+    all.push(askedBy('crowd 0', () => begin('yours', shoppers, yours, 1)))
+    await endAll()
+    assert.ok(begun.indexOf('yours') <= chainsOf.shoppers + 1, `${begun}`)
   })
 
   it('of shoppers that wait for one that is held keep nobody from a connection', async () => {

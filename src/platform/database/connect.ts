@@ -6,7 +6,7 @@ import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { OperatorError } from '../errors.ts'
 import { isLost } from './errors.ts'
-import { fairPool, fairTransactions, type InPlace } from './fairPool.ts'
+import { fairPool, type InPlace, transactionsAtMerchants } from './fairPool.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
 import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
@@ -324,11 +324,11 @@ export const forMerchants = (database: Database, clock: Clock): Database => ({
 
 /** The same database for what shoppers' browsers ask for: however many press Pay, and at however many merchants, what those ask themselves does not wait for it, nor it for that. */
 export function forShoppers(database: Database, clock: Clock): Database {
-  const inPlace = fairTransactions(clock, turnSeconds, chainsOf.shoppers)
+  const placeAt = transactionsAtMerchants(clock, turnSeconds, chainsOf.shoppers)
   return {
     ...database,
     work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
-    inChain: (merchantId, rootId, lock, work) => database.inChain(merchantId, rootId, lock, work, inPlace),
+    inChain: (merchantId, rootId, lock, work) => database.inChain(merchantId, rootId, lock, work, placeAt(merchantId)),
   }
 }
 const pageSeconds = 30

@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { leastFirst, type UseCount } from './turns.ts'
+import { leastFirst, takeTurns, type UseCount } from './turns.ts'
 
 const asking = new AsyncLocalStorage<{ whom: string }>()
 
@@ -38,11 +38,16 @@ function bytesOf(value: unknown): number {
 /** Does work when there is a place for it. */
 export type InPlace = <Value>(work: () => Promise<Value>) => Promise<Value>
 
-/** Transactions of those for whom work is done, `most` at a time, in turns as their statements. */
-export function fairTransactions(clock: Clock, patienceSeconds: number, most: number): InPlace {
-  const turns = leastFirst(clock, patienceSeconds, most, byStatement)
-  return work => turns(whoAsks(), work)
+/**
+ * Transactions at a merchant, `most` at a time of all: next comes one at the merchant whose have taken least time of late, and of those there two of each for whom work is
+ * done stand in line, so that whoever presses waits neither for those who press elsewhere nor for a crowd.
+ */
+export function transactionsAtMerchants(clock: Clock, patienceSeconds: number, most: number): (merchantId: string) => InPlace {
+  const ofCaller = takeTurns(clock, patienceSeconds, waitingOfCaller, byStatement.abreast)
+  const ofMerchant = leastFirst(clock, patienceSeconds, most)
+  return merchantId => work => ofCaller(`${whoAsks()} at ${merchantId}`, () => ofMerchant(merchantId, work))
 }
+const waitingOfCaller = 200
 
 /** Who waits for a turn, by the pool that it is for. */
 const waiting = new WeakMap<pg.Pool, number>()
