@@ -38,10 +38,13 @@ export const holdsCardData = (text: string, brands?: CardLengths): boolean => ma
 export function maskCardNumbers(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
   const meant = readingsOf(text)
   const numbersMasked = maskedAround(text, brands, own, masked, meant)
-  return numbersMasked === text
-    ? withoutCodes(text, false, crossed, meant)
-    : withoutCodes(numbersMasked, true, crossed).replaceAll(passing, 'x')
+  const codeless = codesCrossed(text, numbersMasked, meant)
+  return numbersMasked === text ? codeless : codeless.replaceAll(passing, 'x')
 }
+
+/** Of a text in which the numbers are hidden, if there are any. `meant`: how it may be read as it came. */
+const codesCrossed = (text: string, numberless: string, meant: Readings): string =>
+  numberless === text ? withoutCodes(text, false, crossed, meant) : withoutCodes(numberless, true, crossed)
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
 export const maskKeyed = (key: string | undefined, value: string, brands?: CardLengths, own?: readonly OwnNumber[]): string =>
@@ -58,17 +61,17 @@ export const maskKeyedCode = (
 /** A CVV stands beside a number, not in it: it is looked for where the numbers are crossed out, which are left where they stand as they came. */
 function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly OwnNumber[] = []): string {
   const crossOut = (one: string) => replaceIn(one, lengthsOf(brands), crossedCard)
+  const meant = readingsOf(text)
   // Where they stand open, as written: in another reading marks are blank, and with them a CVV that stands in one.
   const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
-  const beside = written === text ? maskedAround(text, brands, own, crossedCard) : written
-  const changed = withoutCodes(beside, beside !== text, crossed)
-  if (changed === beside) return written === text && beside !== text && hasMarks(text) ? withoutCodes(text, true, crossed) : text
+  const beside = written === text ? maskedAround(text, brands, own, crossedCard, meant) : written
+  const changed = codesCrossed(text, beside, meant)
+  // Of the marks that were blank one may hold it.
+  const isBlanked = written === text && beside !== text && meant.marked !== text
+  if (changed === beside) return isBlanked ? withoutCodes(text, true, crossed, meant) : text
   if (text.length !== beside.length || changed.length !== text.length) return changed
   return Array.from({ length: text.length }, (_, at) => (changed[at] === beside[at] ? text : changed)[at]).join('')
 }
-
-/** Marks in which a CVV may stand, and which are blank where numbers are looked for. */
-const hasMarks = (text: string): boolean => readingsOf(text).marked !== text
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
   key !== undefined && isCodeKey(key) && isCode(unescaped(value))

@@ -11,12 +11,15 @@ import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
 import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
 
+/** Of the connections of chains: of one merchant, and of all that shoppers press, wherever. There is always one for others. */
+export const chainsOf = { merchant: 4, shoppers: 3 }
+
 /** How many connections a pool has, and how long one of its statements may take. */
 export const sizes = {
   /** Reads and due work. */
   work: { max: 10, statementSeconds: 30 },
-  /** Captures, refunds and reversals, with the lock on their chain: four of one merchant, three of all that shoppers press, wherever; there is always one for others. */
-  chains: { max: 8, statementSeconds: 10 },
+  /** Captures, refunds and reversals, with the lock on their chain. */
+  chains: { max: chainsOf.merchant + chainsOf.shoppers + 1, statementSeconds: 10 },
   /** Carries first payments. */
   paymentLane: { max: 1, statementSeconds: 10 },
   /** Carries answers. */
@@ -102,8 +105,7 @@ pg.types.setTypeParser(1082, text => text)
 const lockSeconds = 5
 const turnSeconds = 10
 const turnsWaiting = 200
-/** Of the connections of chains, and how many more of one merchant wait for one. */
-export const chainsOf = { merchant: 4, shoppers: 3 }
+/** Of one merchant so many more wait for a connection of chains. */
 const ofMerchantWaiting = 2000
 const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
