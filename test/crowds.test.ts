@@ -344,6 +344,11 @@ describe('newcomers', () => {
     for (let at = 0; at < 30; at++) begin(server)
     assert.equal(server.closed, false)
     assert.equal(taken('192.0.2.99', 3), pipelinedMost - 30, 'on others of its network either')
+    // Another address of the same merchant has what that left, one of another merchant as much.
+    begins(ask(socketFrom('192.0.2.98')), true)
+    assert.equal(taken('192.0.2.98', 3), 0)
+    connections.isServers(ask(socketFrom('192.0.2.97')), 'another')
+    assert.equal(taken('192.0.2.97', 3), pipelinedMost)
     connections.stop()
   })
 
@@ -495,7 +500,8 @@ describe('connections', () => {
         const socket = socketFrom(`198.51.100.${at}`)
         begins(ask(socket), false)
         const behind = ask(socket)
-        begins(behind, true)
+        begins(behind, false)
+        connections.isServers(behind, `merchant ${at}`)
         return { socket, behind }
       }),
     )

@@ -16,7 +16,7 @@ import { chainsOf, connect, type Database, forShoppers } from '../src/platform/d
 import { isCrowd, NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
 import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
 import { batchBytesMost, batchMax, groupCommit } from '../src/platform/database/groupCommit.ts'
-import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
+import { leastFirst, leastFirstOrElsewhere, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
 import { makeDatabase, testPool } from './support/database.ts'
 import { takeAnyDue } from './support/due.ts'
@@ -331,6 +331,94 @@ describe('turns of a rush', () => {
   })
 })
 
+describe('turns of callers and of places', () => {
+  let elapsed: number
+  let turns: ReturnType<typeof leastFirstOrElsewhere>
+  const late: (() => void)[] = []
+  const clock: Clock = {
+    ...systemClock,
+    elapsed: () => elapsed,
+    after(_, act) {
+      late.push(act)
+      const timer: Timer = { cancel() {}, unref: () => timer }
+      return timer
+    },
+  }
+  beforeEach(() => {
+    elapsed = 0
+    late.length = 0
+    turns = leastFirstOrElsewhere(clock, 60, 1)
+  })
+  const at = (named: string) => {
+    const [caller = '', place = ''] = named.split('@')
+    return { caller, place }
+  }
+  /** They were there before, so long in all. */
+  const used = (named: string, milliseconds: number) =>
+    turns(at(named), async () => {
+      elapsed += milliseconds
+    })
+  /** In which order they come who all came while another was there. */
+  const orderOf = async (...names: string[]): Promise<string[]> => {
+    let end = () => {}
+    const order: string[] = []
+    const first = turns(at('x@x'), () => new Promise<void>(resolve => (end = resolve)))
+    const all = names.map(named => turns(at(named), async () => void order.push(named)))
+    end()
+    await Promise.all([first, ...all])
+    return order
+  }
+
+  it('come to who is new where much is done, however many places another asks at', async () => {
+    await used('a@busy', 2000)
+    for (const named of ['s@1', 's@2', 's@3', 's@4']) await used(named, 50)
+    const order = await orderOf('s@1', 's@2', 's@3', 's@4', 's@5', 'new@busy', 'also@busy')
+    assert.deepEqual(order, ['s@5', 'new@busy', 's@1', 'also@busy', 's@2', 's@3', 's@4'])
+  })
+
+  it('come to who is elsewhere than a crowd, however many those are', async () => {
+    await used('a@crowded', 300)
+    const order = await orderOf('b@crowded', 'c@crowded', 'd@crowded', 'e@crowded', 'a@quiet', 'a@still')
+    assert.deepEqual(order, ['a@quiet', 'b@crowded', 'a@still', 'c@crowded', 'd@crowded', 'e@crowded'])
+  })
+
+  it('come at one place to the caller who has used least, of equals to who came first', async () => {
+    await used('much@1', 300)
+    await used('more@2', 400)
+    assert.deepEqual(await orderOf('more@1', 'much@1', 'b@1', 'a@1'), ['b@1', 'a@1', 'much@1', 'more@1'])
+    // What was used is forgotten, of callers and at places.
+    elapsed += 600_000
+    assert.deepEqual(await orderOf('more@1', 'much@2', 'b@1', 'a@3'), ['more@1', 'much@2', 'b@1', 'a@3'])
+  })
+
+  it('come to so many at a time, and to nobody who has given up', async () => {
+    turns = leastFirstOrElsewhere(clock, 60, 2)
+    const ends: (() => void)[] = []
+    const order: string[] = []
+    const all = ['a', 'b', 'c', 'd'].map(caller =>
+      turns({ caller, place: '' }, () => new Promise<void>(end => ends.push(end) && order.push(caller))),
+    )
+    assert.deepEqual(order, ['a', 'b'])
+    late[0]!()
+    await assert.rejects(all[2]!, NoTurn)
+    ends[0]!()
+    await all[0]
+    await eventually(async () => order.length === 3, 'the next comes')
+    assert.deepEqual(order, ['a', 'b', 'd'])
+    for (const end of ends) end()
+    await Promise.all([all[1], all[3]])
+    assert.equal(await turns(at('e@'), async () => 'done'), 'done')
+  })
+
+  it('pass on what failed', async () => {
+    await assert.rejects(
+      turns(at('a@1'), () => Promise.reject(new Error('failed'))),
+      /failed/,
+    )
+    assert.deepEqual(await orderOf('b@1'), ['b@1'])
+  })
+})
+
 describe('chains', () => {
   const [mine, yours] = ['5a11d0000000000000000000000000e1', '5a11d0000000000000000000000000e2']
   let server: Awaited<ReturnType<typeof makeDatabase>>
@@ -403,6 +491,30 @@ describe('chains', () => {
     all.push(askedBy('crowd 0', () => begin('yours', shoppers, yours, 1)))
     await endAll()
     assert.ok(begun.indexOf('yours') <= chainsOf.shoppers + 1, `${begun}`)
+  })
+
+  it('of a network that presses at all merchants keep no other’s waiting, where merchants have more to do than those', async () => {
+    let elapsed = 0
+    const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
+    const shop = (at: number) => `5a11d0000000000000000000000001${at.toString(16).padStart(2, '0')}`
+    const work = (network: string, merchantId: string) =>
+      askedBy(network, () =>
+        shoppers.inChain(
+          merchantId,
+          '1'.repeat(32),
+          async () => {},
+          async () => {
+            elapsed += 40
+          },
+        ),
+      )
+    for (let at = 0; at < 3; at++) await work('stranger', shop(at))
+    for (let at = 0; at < 6; at++) await work(`shopper ${at}`, mine)
+    for (let at = 0; at < 60; at++) all.push(askedBy('stranger', () => begin('stranger', shoppers, shop(at), 2)))
+    await haveBegun(2)
+    for (let at = 0; at < 5; at++) all.push(askedBy(`new ${at}`, () => begin('new', shoppers, mine, at)))
+    await endAll()
+    assert.ok(begun.lastIndexOf('new') < 2 + 2 * 5 + 2, `${begun}`)
   })
 
   it('of shoppers that wait for one that is held keep nobody from a connection', async () => {

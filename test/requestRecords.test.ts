@@ -263,6 +263,39 @@ describe('a request', () => {
     }
   })
 
+  it('shows of a secret nothing, however it looks, of a card number what an answer tells of it', () => {
+    const fields = [
+      ['card.number', '4200000000000000', '420000•••0000'],
+      ['card.cvv', '947', '•••'],
+      ['authentication.password', 'Tr0ub4dor-and-secret', '•••'],
+      ['authentication.password', '8317', '•••'],
+      ['authentication.password', '4200000000000000', '•••'],
+      ['virtualAccount.password', '8317', '•••'],
+      ['virtualAccount.password', 'canary account password', '•••'],
+      ['merchantMemo', 'DE02 1203', '•••'],
+    ] as const
+    for (const sandbox of [true, false]) {
+      const { content } = maskedRequest(
+        {
+          method: 'POST',
+          path: '/v1/payments',
+          route: '/v1/payments',
+          status: 400,
+          milliseconds: 1,
+          number: '0'.repeat(32),
+          at: 0,
+          caller: { merchantId: '0'.repeat(32), entityId: '1'.repeat(32) },
+          form: { pairs: fields.map(([name, value]) => [name, value] as const) },
+        },
+        sandbox,
+      )
+      assert.deepEqual(
+        content.fields,
+        fields.map(([name, , shown]) => [name, shown]),
+      )
+    }
+  })
+
   it('of a stranger is not recorded for the merchant that it names', async () => {
     const { body } = await gateway.post(
       '/v1/payments',

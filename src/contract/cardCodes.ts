@@ -29,8 +29,16 @@ const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,8})${code}`
 /** As a mark of XML or HTML names what stands behind it. */
 const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
 const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
-/** Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. */
-const behindExpiry = new RegExp(`((?<!\\p{Nd})(?:0[1-9]|1[0-2])${separators}{1,8}${yearAndCode}`, 'gu')
+/** Day, month and year in any order, of which days and months may have one digit. */
+const date = '(?:\\p{Nd}{1,2}[./\\p{Pd}]){2}20\\p{Nd}{2}'
+/**
+ * Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. Looked back at: what stands
+ * before a month may pass for one itself, and the year for the code (`01.05.2034;947`).
+ */
+const behindExpiry = new RegExp(
+  `()(?=\\p{Nd}{3})(?<=(?<!\\p{Nd})(?:(?:0[1-9]|1[0-2])${separators}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`,
+  'gu',
+)
 /** Stands in the place of what passes for a number in which the end of its card may stand, too: a sign that no text has. */
 export const passing = '\ufdd0'
 /** Behind the number, or what says that the end of a card comes next. */
@@ -66,9 +74,9 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
 const begins = '(?:<|&lt;)'
 const ends = '\\s*(?:\\\\?/|&#x2f;|&#47;)'
 const endOfMark = new RegExp(`^${begins}${ends}|/\\s*(?:>|&gt;)$`, 'i')
-/** Three or four digits, quotes and marks that begin before them. */
+/** Three or four digits; signs, references to signs, and marks that begin before them. */
 const codeNext = new RegExp(
-  `^(?:[\\s"']|&(?:quot|nbsp|#(?:34|39|160|xa0));|${begins}(?!${ends})(?:[^<>&]|&(?![lg]t;))*(?:>|&gt;))*${code}`,
+  `^(?:[^\\p{L}\\p{N}<&]|&(?![lg]t;)(?:[a-z]{2,8}|#x?[0-9a-f]{1,7});|${begins}(?!${ends})(?:[^<>&]|&(?![lg]t;))*(?:>|&gt;))*${code}`,
   'iu',
 )
 

@@ -37,6 +37,12 @@ function blankFor(mark: string, behind: string): string {
   return name === '' ? ' ' : ` ${name} `
 }
 
+/** One that stays. The name is repeated behind it: within it others stand before what it names. */
+function withName(mark: string, behind: string): string {
+  const name = codeNamedBy(mark, behind)
+  return name === '' ? mark : `${mark} ${name} `
+}
+
 export const isEscaped = (text: string): boolean => /[%\\&]/.test(text)
 
 export function readingsOf(text: string): Readings {
@@ -51,7 +57,7 @@ export function readingsOf(text: string): Readings {
     one => signBeforeDigits.test(one) && between.push(one),
   )
   if (!areThere) return { plain, marked: text, between }
-  const marked = read(text, (mark, behind) => (holdsDigits.test(mark) ? mark : blankFor(mark, behind)))
+  const marked = read(text, (mark, behind) => (holdsDigits.test(mark) ? withName(mark, behind) : blankFor(mark, behind)))
   return { plain, marked, between }
 }
 

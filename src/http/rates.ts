@@ -14,7 +14,7 @@ export const crowdedOpeningsMost = 32
 /** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
 export const tlsCost = 2
 /**
- * Requests that one network sends in a second behind others of their connections that have no answer yet, and all strangers together: they are parsed before any turn.
+ * Requests that one network sends in a second behind others of their connections that have no answer yet, one merchant's servers, and all strangers together: they are parsed before any turn.
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
  * behind that request is looked at: what is parsed in vain keeps those waiting who come next.
  */
@@ -24,8 +24,7 @@ export const pipelinedOfAllMost = 8192
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 /** So long after strangers sent too much they still have less. */
 const crowdedSeconds = 10
-/** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant a few: who has a token and many
- * addresses is a crowd like any other. */
+/** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant a few. */
 const merchantsSeconds = 3600
 export const merchantsMost = 8192
 export const ofMerchantMost = 8
@@ -75,6 +74,8 @@ export function countArrivals(clock: Clock): ArrivalRates {
     const known = merchants.get(around[0]!)
     return known !== undefined && clock.elapsed() - known.asked < merchantsSeconds * 1000
   }
+  /** What the servers of one merchant send counts for him too: who has a token and many addresses is a crowd like any other. */
+  const withMerchant = (around: NetworkNames): NetworkNames => [...around, `of ${merchants.get(around[0]!)!.merchantId}`]
   const isStranger = (around: NetworkNames): boolean => !isProxys(around) && !isMerchants(around)
 
   function forget(network: string | undefined): void {
@@ -89,10 +90,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
   return {
     admits(around, isTls) {
       if (isProxys(around)) return true
-      if (isMerchants(around)) {
-        const ofMerchant = addTo(openings, `of ${merchants.get(around[0]!)!.merchantId}`, 1)
-        return isWithin(openingsMost, openings, around) && ofMerchant <= openingsMost
-      }
+      if (isMerchants(around)) return isWithin(openingsMost, openings, withMerchant(around))
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
       const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : strangersOpeningsMost
@@ -103,7 +101,8 @@ export function countArrivals(clock: Clock): ArrivalRates {
     admitsBehind(around, headers) {
       if (isProxys(around)) return true
       const cost = Math.max(1, Math.ceil(headers / 16))
-      const isTooMuch = isStranger(around) && addTo(behind, '', cost) > pipelinedOfAllMost
+      if (isMerchants(around)) return isWithin(pipelinedMost, behind, withMerchant(around), cost)
+      const isTooMuch = addTo(behind, '', cost) > pipelinedOfAllMost
       if (isTooMuch) crowdedUntil = soon()
       return isWithin(isTooMuch ? 0 : pipelinedMost, behind, around, cost)
     },

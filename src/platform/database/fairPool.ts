@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { leastFirst, takeTurns, type UseCount } from './turns.ts'
+import { leastFirst, leastFirstOrElsewhere, takeTurns, type UseCount } from './turns.ts'
 
 const asking = new AsyncLocalStorage<{ whom: string }>()
 
@@ -39,13 +39,16 @@ function bytesOf(value: unknown): number {
 export type InPlace = <Value>(work: () => Promise<Value>) => Promise<Value>
 
 /**
- * Transactions at a merchant, `most` at a time of all: next comes one at the merchant whose have taken least time of late, and of those there two of each for whom work is
- * done stand in line, so that whoever presses waits neither for those who press elsewhere nor for a crowd.
+ * Transactions at a merchant, `most` at a time of all, in turns of those for whom work is done and of merchants: whoever presses waits neither for those who press elsewhere,
+ * however many they are, nor for a network that presses everywhere, of which two stand in line.
  */
 export function transactionsAtMerchants(clock: Clock, patienceSeconds: number, most: number): (merchantId: string) => InPlace {
   const ofCaller = takeTurns(clock, patienceSeconds, waitingOfCaller, byStatement.abreast)
-  const ofMerchant = leastFirst(clock, patienceSeconds, most)
-  return merchantId => work => ofCaller(`${whoAsks()} at ${merchantId}`, () => ofMerchant(merchantId, work))
+  const ofAll = leastFirstOrElsewhere(clock, patienceSeconds, most)
+  return place => work => {
+    const caller = whoAsks()
+    return ofCaller(caller, () => ofAll({ caller, place }, work))
+  }
 }
 const waitingOfCaller = 200
 

@@ -47,6 +47,43 @@ export type UseCount = { cost(milliseconds: number, value: unknown): number; rea
 
 const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0, abreast: 1 }
 
+type Waiting = { come(): void }
+
+/** Until it comes. `stand`: in what line; what it gives leaves that. Throws NoTurn when it did not come in time. */
+const comesInTime = (clock: Clock, patienceSeconds: number, stand: (one: Waiting) => () => void): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = clock.after(patienceSeconds * 1000, () => {
+      leave()
+      reject(new NoTurn('others have not ended in time'))
+    })
+    const leave = stand({
+      come() {
+        timer.cancel()
+        resolve()
+      },
+    })
+  })
+
+/** What each has used of late: the longer ago, the less it counts. */
+function usesOfLate(clock: Clock) {
+  const used = new Map<string, number>()
+  let halvedAt = clock.elapsed()
+  return {
+    of: (key: string): number => used.get(key) ?? 0,
+    count: (key: string, much: number) => used.set(key, (used.get(key) ?? 0) + much),
+    /** Does anything count for less now than before? */
+    halve(): boolean {
+      const before = halvedAt
+      for (; clock.elapsed() - halvedAt >= halfLifeMilliseconds && used.size > 0; halvedAt += halfLifeMilliseconds)
+        for (const [key, much] of used) much < 1 ? used.delete(key) : used.set(key, much / 2)
+      const isLess = halvedAt > before
+      if (used.size === 0) halvedAt = clock.elapsed()
+      return isLess
+    },
+  }
+}
+const halfLifeMilliseconds = 5000
+
 /**
  * `most` at a time of all together; next comes who has used least of late, so that whoever asks for little waits for one that is under way, and not for all who came
  * before. Of several who have used as little comes next who came first: a rush of many who each ask for some things is served in its order, and who asks for hundreds
@@ -58,23 +95,13 @@ export function leastFirst(
   most: number,
   { cost, floor, abreast }: UseCount = byTime,
 ): Turns {
-  type Waiting = { come(): void }
   /** All who wait, each behind those of his own. */
   const lines = new Map<string, Set<Waiting>>()
   /** Places in the common line, in its order: the first of that line takes it. */
   const places = new Set<{ readonly key: string }>()
   const placesOf = new Map<string, number>()
-  const used = new Map<string, number>()
+  const uses = usesOfLate(clock)
   let running = 0
-  let halvedAt = clock.elapsed()
-  const halve = () => {
-    const before = halvedAt
-    for (; clock.elapsed() - halvedAt >= halfLifeMilliseconds && used.size > 0; halvedAt += halfLifeMilliseconds)
-      for (const [key, much] of used) much < 1 ? used.delete(key) : used.set(key, much / 2)
-    if (used.size === 0) halvedAt = clock.elapsed()
-    else if (halvedAt > before) for (const key of lines.keys()) if (usedBy(key) <= floor) stand(key)
-  }
-  const usedBy = (key: string) => used.get(key) ?? 0
   const leave = (key: string, one: Waiting) => {
     const line = lines.get(key)
     line?.delete(one)
@@ -94,37 +121,28 @@ export function leastFirst(
       places.delete(place)
       const left = placesOf.get(key)! - 1
       left === 0 ? placesOf.delete(key) : placesOf.set(key, left)
-      if (lines.has(key) && usedBy(key) <= floor) return key
+      if (lines.has(key) && uses.of(key) <= floor) return key
     }
     const keys = [...lines.keys()]
-    return keys.length === 0 ? undefined : keys.reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one))
+    return keys.length === 0 ? undefined : keys.reduce((one, other) => (uses.of(other) < uses.of(one) ? other : one))
   }
   const next = () => {
     const key = nextKey()
     if (key === undefined) return
     const one = firstOf(lines.get(key)!)!
     leave(key, one)
-    if (usedBy(key) <= floor) stand(key)
+    if (uses.of(key) <= floor) stand(key)
     running++
     one.come()
   }
   const turn = (key: string) =>
-    new Promise<void>((resolve, reject) => {
-      const timer = clock.after(patienceSeconds * 1000, () => {
-        leave(key, one)
-        reject(new NoTurn('others have not ended in time'))
-      })
-      const one: Waiting = {
-        come() {
-          timer.cancel()
-          resolve()
-        },
-      }
+    comesInTime(clock, patienceSeconds, one => {
       lines.set(key, (lines.get(key) ?? new Set()).add(one))
       stand(key)
+      return () => leave(key, one)
     })
   return async (key, work) => {
-    halve()
+    if (uses.halve()) for (const waits of lines.keys()) if (uses.of(waits) <= floor) stand(waits)
     if (running < most) running++
     else await turn(key)
     const began = clock.elapsed()
@@ -133,13 +151,62 @@ export function leastFirst(
       value = await work()
       return value
     } finally {
-      used.set(key, (used.get(key) ?? 0) + cost(clock.elapsed() - began, value))
+      uses.count(key, cost(clock.elapsed() - began, value))
       running--
       next()
     }
   }
 }
-const halfLifeMilliseconds = 5000
+
+/** Of a caller, somewhere. */
+type Somewhere = { readonly caller: string; readonly place: string }
+
+/**
+ * `most` at a time of all together. In turn comes next the caller who has used least time of late, wherever, and who waits at the place where least was used, of several the
+ * caller with the least: who comes new waits neither for those who ask at many places nor, elsewhere, for the crowd at one. Of equals comes next who came first. Throws NoTurn
+ * when the turn did not come in time.
+ */
+export function leastFirstOrElsewhere(clock: Clock, patienceSeconds: number, most: number) {
+  const waiting = new Set<Somewhere & Waiting>()
+  const ofCallers = usesOfLate(clock)
+  const atPlaces = usesOfLate(clock)
+  let running = 0
+  let isByPlace = false
+  const less = (one: Somewhere, other: Somewhere): boolean => {
+    const places = isByPlace ? atPlaces.of(one.place) - atPlaces.of(other.place) : 0
+    return places === 0 ? ofCallers.of(one.caller) < ofCallers.of(other.caller) : places < 0
+  }
+  const next = () => {
+    if (waiting.size === 0) return
+    isByPlace = !isByPlace
+    const first = [...waiting].reduce((one, other) => (less(other, one) ? other : one))
+    waiting.delete(first)
+    running++
+    first.come()
+  }
+  const turn = (at: Somewhere) =>
+    comesInTime(clock, patienceSeconds, ({ come }) => {
+      const one = { ...at, come }
+      waiting.add(one)
+      return () => waiting.delete(one)
+    })
+  return async <Value>(at: Somewhere, work: () => Promise<Value>): Promise<Value> => {
+    ofCallers.halve()
+    atPlaces.halve()
+    if (running < most) running++
+    else await turn(at)
+    const began = clock.elapsed()
+    try {
+      return await work()
+    } finally {
+      const took = clock.elapsed() - began
+      ofCallers.count(at.caller, took)
+      atPlaces.count(at.place, took)
+      running--
+      next()
+    }
+  }
+}
 
 /** Of a caller and of its merchant one at a time, however many callers act for it, and of all as many as there are connections. For what may take long to read. */
 export type ReadingTurns = <Value>(caller: string, merchantId: string, work: () => Promise<Value>) => Promise<Value>

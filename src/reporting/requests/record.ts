@@ -135,8 +135,8 @@ export function* maskingOf(trace: RequestTrace, sandbox: boolean): Generator<voi
 /** In the place of what is not shown. */
 export const hidden = '•••'
 
-function shownValue({ parameter, keyError, path }: NamedParameter, value: string): string {
-  if (keyError !== undefined) return hidden
+function shownValue({ parameter, keyError, path, row }: NamedParameter, value: string): string {
+  if (keyError !== undefined || (parameter.secret && row !== 'card.number')) return hidden
   if (parameter.cardNumbers === 'belong' && matches(parameter.format, value)) {
     const { bin = '', last4Digits } = maskedCard(value)
     return `${bin}${hidden}${last4Digits}`
