@@ -625,10 +625,7 @@ describe('what is a CVV', () => {
       ['&lt;cvv&gt;&#10; &ldquo;942&#10;&lt;/cvv&gt;', ' cvv xxx '],
       // Digits of its own hide none that it names, nor does a number in another mark.
       ['<cvv xmlns="https://card.example/2003/05">942</cvv>', ' cvv xxx '],
-      [
-        `<card pan="${number}"><cvv id="cvv-1034">942</cvv></card>`,
-        '<card pan="xxxxxxxxxxxx1486"><cvv id="cvv-xxxx"> cvv xxx ',
-      ],
+      [`<card pan="${number}"><cvv id="cvv-1034">942</cvv></card>`, '<card pan="xxxxxxxxxxxx1486"><cvv id="cvv-xxxx"> cvv xxx '],
       [
         `&lt;card pan=&quot;${number}&quot;&gt;&lt;cvv xmlns=&quot;https://card.example/2003/05&quot;&gt;942&lt;/cvv&gt;`,
         ' card pan= xxxxxxxxxxxx1486 cvv xmlns= https://card.example/2003/05 cvv xxx ',
