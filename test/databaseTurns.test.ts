@@ -1,0 +1,431 @@
+// Who comes next where many wait for a few places: turns at one thing, of all together, of callers and of merchants, of chains and of the connections of a pool.
+
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type pg from 'pg'
+import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
+import { chainsOf, connect, type Database, forShoppers } from '../src/platform/database/connect.ts'
+import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
+import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
+import { leastFirst, leastFirstOrElsewhere, takeTurns } from '../src/platform/database/turns.ts'
+import { makeDatabase } from './support/database.ts'
+import { eventually } from './support/gateway.ts'
+
+describe('turns', () => {
+  it('come one after the other, are given up in time, and are bounded', async () => {
+    const inTurn = takeTurns(systemClock, 0.3, 2)
+    let running = 0
+    const order: number[] = []
+    const one = (name: number, until: Promise<unknown>) =>
+      inTurn('chain', async () => {
+        assert.equal(++running, 1)
+        await until
+        running--
+        order.push(name)
+      })
+    let finish = () => {}
+    const first = one(1, new Promise<void>(resolve => (finish = resolve)))
+    const others = [2, 3].map(name => one(name, Promise.resolve()))
+    await assert.rejects(one(4, Promise.resolve()), WriteTimeout) // more than may wait
+    await inTurn('another chain', async () => {})
+    for (const other of others) await assert.rejects(other, WriteTimeout)
+    const last = one(5, Promise.resolve())
+    finish()
+    await Promise.all([first, last])
+    assert.deepEqual(order, [1, 5])
+  })
+
+  it('are as many at a time as they are said to be; one that ends lets in the next', async () => {
+    const inTurn = takeTurns(systemClock, 60, 2, 3)
+    const ends: (() => void)[] = []
+    const one = () => inTurn('merchant', () => new Promise<void>(resolve => ends.push(resolve)))
+    const all = Array.from({ length: 5 }, one)
+    await assert.rejects(one(), WriteTimeout)
+    await eventually(async () => ends.length === 3, 'three have come')
+    ends[1]!()
+    await all[1]
+    await eventually(async () => ends.length === 4, 'the next has come')
+    for (const end of ends) end()
+    await eventually(async () => ends.length === 5, 'and the last')
+    ends[4]!()
+    await Promise.all(all)
+  })
+})
+
+describe('turns of all', () => {
+  it('go to whoever has used least of late, and are given up in time', async () => {
+    let elapsed = 0
+    const inTurn = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 2)
+    const order: string[] = []
+    const ends: (() => void)[] = []
+    const one = (key: string, name = key) =>
+      inTurn(key, async () => {
+        order.push(name)
+        await new Promise<void>(resolve => ends.push(resolve))
+      })
+    const end = async (took: number) => {
+      elapsed += took
+      const before = order.length
+      ends.shift()!()
+      await eventually(async () => order.length > before || ends.length === 0, 'the next comes')
+    }
+    const all = [one('much', 'much 1'), one('much', 'much 2'), one('much', 'much 3'), one('much', 'much 4')]
+    await eventually(async () => order.length === 2, 'two at a time')
+    await end(3000)
+    assert.deepEqual(order, ['much 1', 'much 2', 'much 3'])
+    all.push(one('little'), one('less'))
+    await end(1000)
+    await end(1000)
+    assert.deepEqual(order.slice(3), ['little', 'less'], 'who came last has used least')
+    await end(500)
+    assert.equal(order.at(-1), 'much 4')
+    for (const each of ends.splice(0)) each()
+    await Promise.all(all)
+    // What was used is forgotten: who comes first is first again.
+    elapsed += 600_000
+    const again = [one('a'), one('b'), one('much', 'much again'), one('little', 'little again')]
+    await eventually(async () => ends.length === 2, 'two at a time')
+    for (let at = 0; at < 2; at++) await end(1)
+    for (const each of ends) each()
+    await Promise.all(again)
+    assert.deepEqual(order.slice(-2), ['much again', 'little again'])
+    const late = leastFirst(systemClock, 0.2, 1)
+    let finish = () => {}
+    const first = late('a', () => new Promise<void>(resolve => (finish = resolve)))
+    await assert.rejects(
+      late('b', async () => {}),
+      NoTurn,
+    )
+    finish()
+    await first
+    assert.equal(await late('b', async () => 'done'), 'done')
+  })
+})
+
+describe('turns of a rush', () => {
+  /** Who came, by his letter and his place among all who were there at once. */
+  const orderOf = async (names: string, floor: number, abreast: number, used = '') => {
+    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, floor, abreast })
+    for (const name of used) await rush(name, async () => {})
+    const order: string[] = []
+    await Promise.all([...names].map((name, at) => rush(name, async () => void order.push(`${name}${at}`))))
+    return order.join(' ')
+  }
+
+  it('go by the order in which all came, a few of each at a time', async () => {
+    assert.equal(await orderOf('aaaaabcbd', 100, 2), 'a0 a1 a2 b5 c6 b7 d8 a3 a4')
+    assert.equal(await orderOf('aaaaabcbd', 100, 8), 'a0 a1 a2 a3 a4 b5 c6 b7 d8')
+    assert.equal(await orderOf('aaaaabcbd', 100, 1), 'a0 a1 b5 c6 d8 a2 b7 a3 a4')
+  })
+
+  it('go to whoever has used more than the floor after all others, and least first', async () => {
+    assert.equal(await orderOf('xaaaabcbd', 2, 8), 'x0 a1 a2 a3 b5 c6 b7 d8 a4')
+    assert.equal(await orderOf('xaabbc', 2, 8, 'aaaaabbbb'), 'x0 c5 b3 a1 b4 a2')
+  })
+
+  it('are not lost by whoever gives up, nor by those behind him', async () => {
+    const late: (() => void)[] = []
+    const clock: Clock = {
+      ...systemClock,
+      after(_, act) {
+        late.push(act)
+        const timer: Timer = { cancel() {}, unref: () => timer }
+        return timer
+      },
+    }
+    const rush = leastFirst(clock, 60, 1, { cost: () => 1, floor: 100, abreast: 1 })
+    const order: string[] = []
+    let end = () => {}
+    const first = rush('x', () => new Promise<void>(resolve => (end = resolve)))
+    const all = ['a', 'a', 'b', 'c'].map((name, at) => rush(name, async () => void order.push(`${name}${at}`)))
+    await Promise.all([late[0]!, late[3]!].map(async giveUp => giveUp()))
+    await Promise.all([0, 3].map(at => assert.rejects(all[at]!, NoTurn)))
+    end()
+    await Promise.all([first, all[1], all[2]])
+    assert.deepEqual(order, ['a1', 'b2'])
+  })
+
+  it('come back to whoever has used little of late', async () => {
+    let elapsed = 0
+    const rush = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 1, { cost: () => 1, floor: 2, abreast: 8 })
+    const order: string[] = []
+    const ends: (() => void)[] = []
+    const one = (name: string) =>
+      rush(name, async () => {
+        order.push(name)
+        await new Promise<void>(resolve => ends.push(resolve))
+      })
+    const settled = () => new Promise(resolve => setImmediate(resolve))
+    const end = async () => {
+      ends.shift()!()
+      await settled()
+    }
+    const all = ['a', 'a', 'a', 'a', 'a', 'b', 'b'].map(one)
+    for (let at = 0; at < 3; at++) await end()
+    assert.deepEqual(order, ['a', 'a', 'a', 'b'])
+    elapsed = 5000
+    all.push(one('c'), one('c'))
+    for (let at = 0; at < 5; at++) await end()
+    assert.deepEqual(order.slice(4), ['b', 'a', 'c', 'c', 'a'], 'before whoever came later, though he is there without end')
+    await end()
+    await Promise.all(all)
+  })
+})
+
+describe('turns of callers and of places', () => {
+  let elapsed: number
+  let turns: ReturnType<typeof leastFirstOrElsewhere>
+  const late: (() => void)[] = []
+  const clock: Clock = {
+    ...systemClock,
+    elapsed: () => elapsed,
+    after(_, act) {
+      late.push(act)
+      const timer: Timer = { cancel() {}, unref: () => timer }
+      return timer
+    },
+  }
+  beforeEach(() => {
+    elapsed = 0
+    late.length = 0
+    turns = leastFirstOrElsewhere(clock, 60, 1)
+  })
+  const at = (named: string) => {
+    const [caller = '', place = ''] = named.split('@')
+    return { caller, place }
+  }
+  /** They were there before, so long in all. */
+  const used = (named: string, milliseconds: number) =>
+    turns(at(named), async () => {
+      elapsed += milliseconds
+    })
+  /** In which order they come who all came while another was there. */
+  const orderOf = async (...names: string[]): Promise<string[]> => {
+    let end = () => {}
+    const order: string[] = []
+    const first = turns(at('x@x'), () => new Promise<void>(resolve => (end = resolve)))
+    const all = names.map(named => turns(at(named), async () => void order.push(named)))
+    end()
+    await Promise.all([first, ...all])
+    return order
+  }
+
+  it('come to who is new where much is done, however many places another asks at', async () => {
+    await used('a@busy', 2000)
+    for (const named of ['s@1', 's@2', 's@3', 's@4']) await used(named, 50)
+    const order = await orderOf('s@1', 's@2', 's@3', 's@4', 's@5', 'new@busy', 'also@busy')
+    assert.deepEqual(order, ['s@5', 'new@busy', 's@1', 'also@busy', 's@2', 's@3', 's@4'])
+  })
+
+  it('come to who is elsewhere than a crowd, however many those are', async () => {
+    await used('a@crowded', 300)
+    const order = await orderOf('b@crowded', 'c@crowded', 'd@crowded', 'e@crowded', 'a@quiet', 'a@still')
+    assert.deepEqual(order, ['a@quiet', 'b@crowded', 'a@still', 'c@crowded', 'd@crowded', 'e@crowded'])
+  })
+
+  it('come at one place to the caller who has used least, of equals to who came first', async () => {
+    await used('much@1', 300)
+    await used('more@2', 400)
+    assert.deepEqual(await orderOf('more@1', 'much@1', 'b@1', 'a@1'), ['b@1', 'a@1', 'much@1', 'more@1'])
+    // What was used is forgotten, of callers and at places.
+    elapsed += 600_000
+    assert.deepEqual(await orderOf('more@1', 'much@2', 'b@1', 'a@3'), ['more@1', 'much@2', 'b@1', 'a@3'])
+  })
+
+  it('come to so many at a time, and to nobody who has given up', async () => {
+    turns = leastFirstOrElsewhere(clock, 60, 2)
+    const ends: (() => void)[] = []
+    const order: string[] = []
+    const all = ['a', 'b', 'c', 'd'].map(caller =>
+      turns({ caller, place: '' }, () => new Promise<void>(end => ends.push(end) && order.push(caller))),
+    )
+    assert.deepEqual(order, ['a', 'b'])
+    late[0]!()
+    await assert.rejects(all[2]!, NoTurn)
+    ends[0]!()
+    await all[0]
+    await eventually(async () => order.length === 3, 'the next comes')
+    assert.deepEqual(order, ['a', 'b', 'd'])
+    for (const end of ends) end()
+    await Promise.all([all[1], all[3]])
+    assert.equal(await turns(at('e@'), async () => 'done'), 'done')
+  })
+
+  it('pass on what failed', async () => {
+    await assert.rejects(
+      turns(at('a@1'), () => Promise.reject(new Error('failed'))),
+      /failed/,
+    )
+    assert.deepEqual(await orderOf('b@1'), ['b@1'])
+  })
+})
+
+describe('chains', () => {
+  const [mine, yours] = ['5a11d0000000000000000000000000e1', '5a11d0000000000000000000000000e2']
+  let server: Awaited<ReturnType<typeof makeDatabase>>
+  let database: Database
+  let ends: (() => void)[]
+  /** Of whom those were that have begun; each goes on until it is ended. */
+  let begun: string[]
+  const begin = (of: string, { inChain }: Pick<Database, 'inChain'>, merchantId: string, chain: number) =>
+    inChain(
+      merchantId,
+      chain.toString(16).padStart(32, '0'),
+      async () => begun.push(of),
+      () => new Promise<void>(end => ends.push(end)),
+    )
+  const haveBegun = (count: number) => eventually(async () => ends.length === count, `${count} have begun`)
+  /** Whatever waits. */
+  const isDone = async ({ inChain }: Pick<Database, 'inChain'>, merchantId: string) =>
+    inChain(
+      merchantId,
+      'f'.repeat(32),
+      async () => {},
+      async () => true,
+    )
+  beforeEach(async () => {
+    server = await makeDatabase()
+    database = connect(server.connection, systemClock, error => assert.fail(error))
+    ends = []
+    begun = []
+  })
+  const all: Promise<unknown>[] = []
+  const endAll = async () => {
+    for (let at = 0; at < all.length; at++) {
+      await eventually(async () => ends.length > at, 'the next has begun')
+      ends[at]!()
+    }
+    await Promise.all(all.splice(0))
+  }
+  afterEach(async () => {
+    await endAll()
+    await database.close()
+    await server.drop()
+  })
+
+  it('of one merchant leave connections to those of others, however many wait', async () => {
+    for (let at = 0; at < 20; at++) all.push(begin('mine', database, mine, at))
+    await haveBegun(chainsOf.merchant)
+    assert.equal(await isDone(database, yours), true)
+    assert.equal(begun.length, chainsOf.merchant)
+  })
+
+  it('of shoppers and of a merchant do not wait for each other, and others for neither', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    const press = (network: string, at: number) => askedBy(network, () => begin(network, shoppers, mine, at))
+    for (let at = 0; at < 20; at++) all.push(begin('mine', database, mine, at))
+    await haveBegun(chainsOf.merchant)
+    assert.equal(await askedBy('shopper', () => isDone(shoppers, mine)), true)
+    for (let at = 0; at < 20; at++) all.push(press(`crowd ${at % 2}`, 100 + at))
+    await haveBegun(chainsOf.merchant + chainsOf.shoppers)
+    assert.equal(await isDone(database, yours), true)
+    all.push(press('other', 200))
+    await endAll()
+    const pressed = begun.filter(of => of !== 'mine')
+    assert.ok(pressed.indexOf('other') <= chainsOf.shoppers + 2, `${pressed}`)
+  })
+
+  it('of shoppers of one merchant keep none of another’s waiting, from however many networks they come', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    for (let at = 0; at < 60; at++) all.push(askedBy(`crowd ${at}`, () => begin('mine', shoppers, mine, at)))
+    await haveBegun(chainsOf.shoppers)
+    all.push(askedBy('crowd 0', () => begin('yours', shoppers, yours, 1)))
+    await endAll()
+    assert.ok(begun.indexOf('yours') <= chainsOf.shoppers + 1, `${begun}`)
+  })
+
+  it('of a network that presses at all merchants keep no other’s waiting, where merchants have more to do than those', async () => {
+    let elapsed = 0
+    const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
+    const shop = (at: number) => `5a11d0000000000000000000000001${at.toString(16).padStart(2, '0')}`
+    const work = (network: string, merchantId: string) =>
+      askedBy(network, () =>
+        shoppers.inChain(
+          merchantId,
+          '1'.repeat(32),
+          async () => {},
+          async () => {
+            elapsed += 40
+          },
+        ),
+      )
+    for (let at = 0; at < 3; at++) await work('stranger', shop(at))
+    for (let at = 0; at < 6; at++) await work(`shopper ${at}`, mine)
+    for (let at = 0; at < 60; at++) all.push(askedBy('stranger', () => begin('stranger', shoppers, shop(at), 2)))
+    await haveBegun(2)
+    for (let at = 0; at < 5; at++) all.push(askedBy(`new ${at}`, () => begin('new', shoppers, mine, at)))
+    await endAll()
+    assert.ok(begun.lastIndexOf('new') < 2 + 2 * 5 + 2, `${begun}`)
+  })
+
+  it('of shoppers that wait for one that is held keep nobody from a connection', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    all.push(begin('mine', database, mine, 1))
+    await haveBegun(1)
+    for (let at = 0; at < 20; at++) all.push(askedBy(`crowd ${at}`, () => begin('crowd', shoppers, mine, 1)))
+    assert.equal(await askedBy('shopper', () => isDone(shoppers, mine)), true)
+    assert.deepEqual(begun, ['mine'])
+  })
+})
+
+it('a pool of many gives its connections in their order, by statement and by transaction, and to a crowd last', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const released: unknown[] = []
+  let isDown = false
+  const fake = {
+    waitingCount: 3,
+    query: (name: string) => {
+      begun.push(name)
+      return new Promise<string>(resolve => ends.push(() => resolve(`rows of ${name}`)))
+    },
+    async connect() {
+      if (isDown) throw new Error('no connection')
+      return { release: (error: unknown) => void released.push(error) }
+    },
+  }
+  const pool = fairPool(fake as unknown as pg.Pool, systemClock, 60, 2)
+  const ask = (name: string) => askedBy('one', () => pool.query(name)) as unknown as Promise<string>
+  const settled = () => new Promise(resolve => setImmediate(resolve))
+  const first = ['a', 'b', 'c', 'd'].map(ask)
+  const transaction = askedBy('other', () => pool.connect())
+  const later = ['e', 'f', 'g', 'h'].map(ask)
+  await settled()
+  assert.deepEqual(begun, ['a', 'b'])
+  const waiting = () => waitingFor(fake as unknown as pg.Pool)
+  assert.equal(waiting(), 3 + 7, 'those of the pool, and those who wait for a turn')
+  for (const end of [0, 1, 2]) {
+    ends[end]!()
+    await settled()
+  }
+  const client = await transaction
+  assert.deepEqual(begun, ['a', 'b', 'c', 'd'], 'the transaction has the turn')
+  ends[3]!()
+  await settled()
+  assert.deepEqual(begun.slice(4), ['e'])
+  client.release(true)
+  client.release()
+  await settled()
+  assert.deepEqual([released, begun.slice(5)], [[true, undefined], ['f']], 'a turn is given back once')
+  isDown = true
+  const refused = askedBy('other', () => pool.connect())
+  for (const end of [4, 5]) {
+    ends[end]!()
+    await settled()
+  }
+  ends[6]!()
+  await assert.rejects(refused, /no connection/)
+  await settled()
+  ends[7]!()
+  assert.deepEqual(
+    await Promise.all([...first, ...later]),
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(name => `rows of ${name}`),
+  )
+  assert.equal(waiting(), 3)
+  const hasty = fairPool(fake as unknown as pg.Pool, systemClock, 0.01, 1)
+  const last = hasty.query('i')
+  await assert.rejects(hasty.query('j'), NoTurn)
+  assert.equal(waiting(), 3, 'who has given up waits no more')
+  ends[8]!()
+  await last
+})
