@@ -334,7 +334,7 @@ describe('chains', () => {
     assert.ok(begun.indexOf('yours') <= chainsOf.shoppers + 1, `${begun}`)
   })
 
-  it('of a network that presses at all merchants keep no other’s waiting, where merchants have more to do than those', async () => {
+  it('of networks that press at all merchants keep no other’s waiting, where merchants have more to do than those', async () => {
     let elapsed = 0
     const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
     const shop = (at: number) => `5a11d0000000000000000000000001${at.toString(16).padStart(2, '0')}`
@@ -349,13 +349,14 @@ describe('chains', () => {
           },
         ),
       )
-    for (let at = 0; at < 3; at++) await work('stranger', shop(at))
+    for (let at = 0; at < 20; at++) await work(`stranger ${at}`, shop(at))
     for (let at = 0; at < 6; at++) await work(`shopper ${at}`, mine)
-    for (let at = 0; at < 60; at++) all.push(askedBy('stranger', () => begin('stranger', shoppers, shop(at), 2)))
-    await haveBegun(2)
+    for (let at = 0; at < 60; at++)
+      all.push(askedBy(`stranger ${at % 20}`, () => begin('stranger', shoppers, shop((7 * at) % 38), at)))
+    await haveBegun(chainsOf.shoppers)
     for (let at = 0; at < 5; at++) all.push(askedBy(`new ${at}`, () => begin('new', shoppers, mine, at)))
     await endAll()
-    assert.ok(begun.lastIndexOf('new') < 2 + 2 * 5 + 2, `${begun}`)
+    assert.ok(begun.lastIndexOf('new') < chainsOf.shoppers + 2 * 5, `${begun}`)
   })
 
   it('of shoppers that wait for one that is held keep nobody from a connection', async () => {
