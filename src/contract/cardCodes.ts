@@ -30,19 +30,26 @@ const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,8})${code}`
 const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
 const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
 /** Day, month and year in any order, of which days and months may have one digit. */
-const date = '(?:\\p{Nd}{1,2}[./\\p{Pd}]){2}20\\p{Nd}{2}'
+const date = '(?<!\\p{Nd})(?:(?:0?[1-9]|[12]\\p{Nd}|3[01])[./\\p{Pd}]){2}(?:20\\p{Nd}{2}|xxxx|…)'
+const month = '(?<!\\p{Nd})(?:0[1-9]|1[0-2])'
 /**
  * Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. Looked back at: what stands
- * before a month may pass for one itself, and the year for the code (`01.05.2034;947`).
+ * before a month may pass for one itself, and the year for the code, in this reading of a text or in one before it (`01.05.2034;947`).
  */
 const behindExpiry = new RegExp(
-  `()(?=\\p{Nd}{3})(?<=(?<!\\p{Nd})(?:(?:0[1-9]|1[0-2])${separators}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`,
+  `()(?=\\p{Nd}{3})(?<=(?:${month}${separators}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`,
   'gu',
 )
+const expiryAtEnd = new RegExp(`${month}(?:${separators}{1,8}(?:20)?\\p{Nd}{2}(?:${gap}{1,8}\\p{Nd}{3,4})?)?$`, 'u')
+/** Where in what passes for a number the end of a card begins, with its CVV or without: what stands before such a column may pass for a number together with it. */
+export const beginOfExpiry = (found: string): number | undefined => {
+  const at = found.search(expiryAtEnd)
+  return at > 0 ? at : undefined
+}
 /** Stands in the place of what passes for a number in which the end of its card may stand, too: a sign that no text has. */
 export const passing = '\ufdd0'
 /** Behind the number, or what says that the end of a card comes next. */
-const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,8})`
+const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|xxx|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,8})`
 /** The last four digits of a number may pass for month and year, and these for the code: then it stands behind them. */
 const behindThese = `(?:(?<=\\p{Nd}{4})${gap}{1,8}(?:\\p{Nd}{2}${gap}{1,8})?${code})*`
 const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,8}${yearAndCode}${behindThese}`, 'giu')

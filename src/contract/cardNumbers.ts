@@ -1,7 +1,7 @@
 // Card numbers and CVVs where none belongs: found in texts however these are written, and hidden, shortened or left; and texts that are cut without showing one.
 
 import type { CardLengths } from './brands.ts'
-import { hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
+import { beginOfExpiry, hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
 import { findRun, ordinaryRun, plainDigitsOf, replaceIn, shortestNumber, valueOfDigit } from './cardRuns.ts'
 import { hasLuhnDigit } from './luhn.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
@@ -215,7 +215,12 @@ export function withoutCards(
   instead: (found: string) => string,
   { number, code }: { readonly number: string; readonly code: string },
 ): string {
-  const numberless = replaceNumbers(text, lengthsOf, found => (mayHoldMore(found) ? passing : instead(found)))
+  const hide = (found: string) => {
+    if (mayHoldMore(found)) return passing
+    const expiry = beginOfExpiry(found)
+    return expiry === undefined ? instead(found) : passing + found.slice(expiry - 1)
+  }
+  const numberless = replaceNumbers(text, lengthsOf, hide)
   return withoutCodes(numberless, numberless !== text, () => code).replaceAll(passing, number)
 }
 
@@ -258,15 +263,17 @@ const escapeDigits = 4
 /** All but the last four digits, where these are the number's for sure. */
 function masked(found: string): string {
   if (mayHoldMore(found)) return found.replace(digits, passing)
+  const expiry = beginOfExpiry(found)
+  if (expiry !== undefined) return crossed(found.slice(0, expiry)) + found.slice(expiry)
   let from = found.length
   for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
   return crossed(found.slice(0, from)) + found.slice(from)
 }
 
-/** Of what may hold more the card alone, where it begins with one. What parts its digits, too: whatever its groups, it is one row. */
+/** Of what may hold more the card alone, where it begins with one, and no end of a card with its CVV. */
 function crossedCard(found: string): string {
-  const end = mayHoldMore(found) ? endOfCard(found) : found.length
-  return 'x'.repeat(end) + found.slice(end)
+  const end = Math.min(beginOfExpiry(found) ?? found.length, mayHoldMore(found) ? endOfCard(found) : found.length)
+  return crossed(found.slice(0, end)) + found.slice(end)
 }
 
 /** Where the card ends with which it begins, if it begins with one. */
