@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { leastFirst, leastFirstOrElsewhere, takeTurns, type UseCount } from './turns.ts'
+import { firstOrLeast, leastFirst, takeTurns, type UseCount } from './turns.ts'
 
 const asking = new AsyncLocalStorage<{ whom: string }>()
 
@@ -40,17 +40,17 @@ export type InPlace = <Value>(work: () => Promise<Value>) => Promise<Value>
 
 /**
  * Transactions at a merchant, `most` at a time of all, in turns of those for whom work is done and of merchants: whoever presses waits neither for those who press elsewhere,
- * however many they are, nor for a network that presses everywhere, of which two stand in line.
+ * however many they are, nor for a network that presses everywhere, of which a few stand in line.
  */
 export function transactionsAtMerchants(clock: Clock, patienceSeconds: number, most: number): (merchantId: string) => InPlace {
-  const ofCaller = takeTurns(clock, patienceSeconds, waitingOfCaller, byStatement.abreast)
-  const ofAll = leastFirstOrElsewhere(clock, patienceSeconds, most)
+  const ofCaller = takeTurns(clock, patienceSeconds, waitingOfCaller, abreastOfCaller)
+  const ofAll = firstOrLeast(clock, patienceSeconds, most)
   return place => work => {
     const caller = whoAsks()
     return ofCaller(caller, () => ofAll({ caller, place }, work))
   }
 }
-const waitingOfCaller = 200
+const [abreastOfCaller, waitingOfCaller] = [4, 200]
 
 /** Who waits for a turn, by the pool that it is for. */
 const waiting = new WeakMap<pg.Pool, number>()

@@ -162,24 +162,23 @@ export function leastFirst(
 type Somewhere = { readonly caller: string; readonly place: string }
 
 /**
- * `most` at a time of all together. In turn comes next the caller who has used least time of late, wherever, and who waits at the place where least was used, of several the
- * caller with the least: who comes new waits neither for those who ask at many places nor, elsewhere, for the crowd at one. Of equals comes next who came first. Throws NoTurn
- * when the turn did not come in time.
+ * `most` at a time of all together. In turn comes next who came first, the caller who has used least time of late, wherever, and who waits at the place where least was used, of
+ * several there the caller with the least. So who comes new waits neither for those who ask at many places nor, elsewhere, for the crowd at one; and who asks for more than all
+ * others, as many do behind one address, for no more than three times what came before. Of equals comes next who came first. Throws NoTurn when the turn did not come in time.
  */
-export function leastFirstOrElsewhere(clock: Clock, patienceSeconds: number, most: number) {
+export function firstOrLeast(clock: Clock, patienceSeconds: number, most: number) {
   const waiting = new Set<Somewhere & Waiting>()
   const ofCallers = usesOfLate(clock)
   const atPlaces = usesOfLate(clock)
-  let running = 0
-  let isByPlace = false
-  const less = (one: Somewhere, other: Somewhere): boolean => {
-    const places = isByPlace ? atPlaces.of(one.place) - atPlaces.of(other.place) : 0
-    return places === 0 ? ofCallers.of(one.caller) < ofCallers.of(other.caller) : places < 0
-  }
+  const byCaller = (one: Somewhere, other: Somewhere): number => ofCallers.of(one.caller) - ofCallers.of(other.caller)
+  const byPlace = (one: Somewhere, other: Somewhere): number =>
+    atPlaces.of(one.place) - atPlaces.of(other.place) || byCaller(one, other)
+  const orders = [() => 0, byCaller, byPlace]
+  let [running, turns] = [0, 0]
   const next = () => {
     if (waiting.size === 0) return
-    isByPlace = !isByPlace
-    const first = [...waiting].reduce((one, other) => (less(other, one) ? other : one))
+    const order = orders[turns++ % orders.length]!
+    const first = [...waiting].reduce((one, other) => (order(other, one) < 0 ? other : one))
     waiting.delete(first)
     running++
     first.come()
