@@ -365,6 +365,25 @@ describe('chains', () => {
     assert.ok(begun.lastIndexOf('new') < chainsOf.shoppers + 3 * 5, `${begun}`)
   })
 
+  it('of a narrow network keep none of another of the same wide one waiting, however many wait, nor refuse one', async () => {
+    const shoppers = forShoppers(database, systemClock)
+    const within = (at: number) => [`2001:db8:0:${at}::/64`, '2001:db8:0:0::/56', '2001:db8:0::/48']
+    const press = (at: number, of: string, chain: number) => all.push(askedBy(within(at), () => begin(of, shoppers, mine, chain)))
+    for (let at = 0; at < 204; at++) press(1, 'one', at)
+    await haveBegun(chainsOf.shoppers)
+    await assert.rejects(
+      askedBy(within(1), () => isDone(shoppers, yours)),
+      NoTurn,
+    )
+    for (let at = 0; at < 3; at++) press(2 + at, 'neighbour', 300 + at)
+    // Of a wide network a few stand in the line of all.
+    for (let at = 0; at < 40; at++) press(10 + at, 'many', 400 + at)
+    all.push(askedBy('192.0.2.7', () => begin('other', shoppers, mine, 500)))
+    await endAll()
+    assert.ok(begun.lastIndexOf('neighbour') < 12, `${begun.slice(0, 20)}`)
+    assert.ok(begun.indexOf('other') < 24, `${begun.slice(0, 30)}`)
+  })
+
   it('of shoppers that wait for one that is held keep nobody from a connection', async () => {
     const shoppers = forShoppers(database, systemClock)
     all.push(begin('mine', database, mine, 1))

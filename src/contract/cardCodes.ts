@@ -32,24 +32,27 @@ const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
 /** Day, month and year in any order, of which days and months may have one digit. */
 const date = '(?<!\\p{Nd})(?:(?:0?[1-9]|[12]\\p{Nd}|3[01])[./\\p{Pd}]){2}(?:20\\p{Nd}{2}|xxxx|…)'
 const month = '(?<!\\p{Nd})(?:0[1-9]|1[0-2])'
+/** A card number in its groups, of which the first is no code of what stands before it. */
+const betweenGroups = '[\\s./_\\p{Pd}]{1,3}'
+const cardInGroups = `\\p{Nd}{4}${betweenGroups}(?:\\p{Nd}{4}${betweenGroups}\\p{Nd}{4}|\\p{Nd}{6}${betweenGroups}\\p{Nd}{4,5})`
 /**
  * Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. Looked back at: what stands
  * before a month may pass for one itself, and the year for the code, in this reading of a text or in one before it (`01.05.2034;947`).
  */
 const behindExpiry = new RegExp(
-  `()(?=\\p{Nd}{3})(?<=(?:${month}${separators}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`,
+  `()(?=\\p{Nd}{3})(?!${cardInGroups})(?<=(?:${month}${separators}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`,
   'gu',
 )
-const expiryAtEnd = new RegExp(`${month}(?:${separators}{1,8}(?:20)?\\p{Nd}{2}(?:${gap}{1,8}\\p{Nd}{3,4})?)?$`, 'u')
+const expiry = new RegExp(`${month}(?:${separators}{1,8}(?:20)?\\p{Nd}{2}(?:${gap}{1,8}${code}|$)|$)`, 'u')
 /** Where in what passes for a number the end of a card begins, with its CVV or without: what stands before such a column may pass for a number together with it. */
 export const beginOfExpiry = (found: string): number | undefined => {
-  const at = found.search(expiryAtEnd)
+  const at = found.search(expiry)
   return at > 0 ? at : undefined
 }
 /** Stands in the place of what passes for a number in which the end of its card may stand, too: a sign that no text has. */
 export const passing = '\ufdd0'
 /** Behind the number, or what says that the end of a card comes next. */
-const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|xxx|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,8})`
+const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,8})`
 /** The last four digits of a number may pass for month and year, and these for the code: then it stands behind them. */
 const behindThese = `(?:(?<=\\p{Nd}{4})${gap}{1,8}(?:\\p{Nd}{2}${gap}{1,8})?${code})*`
 const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,8}${yearAndCode}${behindThese}`, 'giu')
@@ -60,7 +63,7 @@ const rightBehindYear = new RegExp(
 )
 
 /** Where the end of a card may stand in what passes for its number, the code may be one of the next groups. */
-const behindPassing = new RegExp(`(?<=${passing}${gap}{1,4})()(?:\\p{Nd}{1,4}${gap}{1,8})?${code}`, 'gu')
+const behindPassing = new RegExp(`()(?<=${passing}${gap}{1,4}(?:\\p{Nd}{1,4}${gap}{1,8}){0,2})${code}`, 'gu')
 
 /** What stands behind the number on a magnetic stripe, which has a CVV of its own; chips and terminals write a D. */
 const behindStripe = /([\p{Nd}x]{4}[=D]|\^)\p{Nd}{7,}/giu
@@ -69,6 +72,13 @@ const besides = [namedBeside, behindExpiry, rightBehindExpiry, rightBehindYear, 
 
 /** What is shorter than a name and its three digits holds none by itself. */
 const shortest = 6
+
+/** Where the digits of CVVs stand behind ends of cards. */
+export function placesBehindExpiry(text: string): ReadonlySet<number> {
+  const places = new Set<number>()
+  for (const { 0: code, index } of text.matchAll(behindExpiry)) for (let at = 0; at < code.length; at++) places.add(index + at)
+  return places
+}
 
 /** Hides the digits of each CVV. `besideNumber`: a card number stands in the text, or stood there. */
 export function hideCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {

@@ -1,7 +1,7 @@
 // Card numbers and CVVs where none belongs: found in texts however these are written, and hidden, shortened or left; and texts that are cut without showing one.
 
 import type { CardLengths } from './brands.ts'
-import { beginOfExpiry, hideCodes, isCode, isCodeKey, passing } from './cardCodes.ts'
+import { beginOfExpiry, hideCodes, isCode, isCodeKey, passing, placesBehindExpiry } from './cardCodes.ts'
 import { findRun, ordinaryRun, plainDigitsOf, replaceIn, shortestNumber, valueOfDigit } from './cardRuns.ts'
 import { hasLuhnDigit } from './luhn.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
@@ -38,13 +38,28 @@ export const holdsCardData = (text: string, brands?: CardLengths): boolean => ma
 export function maskCardNumbers(text: string, brands?: CardLengths, own?: readonly OwnNumber[]): string {
   const meant = readingsOf(text)
   const numbersMasked = maskedAround(text, brands, own, masked, meant)
-  const codeless = codesCrossed(text, numbersMasked, meant)
-  return numbersMasked === text ? codeless : codeless.replaceAll(passing, 'x')
+  if (numbersMasked === text) return withoutCodes(text, false, crossed, meant)
+  const codeless = withoutCodes(crossedAt(numbersMasked, codesBehindExpiry(text, numbersMasked, meant)), true, crossed)
+  return codeless.replaceAll(passing, 'x')
 }
 
-/** Of a text in which the numbers are hidden, if there are any. `meant`: how it may be read as it came. */
-const codesCrossed = (text: string, numberless: string, meant: Readings): string =>
-  numberless === text ? withoutCodes(text, false, crossed, meant) : withoutCodes(numberless, true, crossed)
+/**
+ * Where CVVs stand behind the ends of cards, in the reading of a text in which its numbers were hidden: with what passes for a number by chance goes the end of a card beside
+ * it, and the CVV would be known by nothing.
+ */
+function codesBehindExpiry(text: string, numberless: string, { plain, marked }: Readings): ReadonlySet<number> {
+  const isRead = (one: string): boolean => {
+    if (one.length !== numberless.length) return false
+    for (let at = 0; at < one.length; at++)
+      if (numberless[at] !== one[at] && numberless[at] !== 'x' && numberless[at] !== passing) return false
+    return true
+  }
+  const read = [text, plain, marked].find(isRead)
+  return read === undefined ? new Set() : placesBehindExpiry(read)
+}
+
+const crossedAt = (text: string, places: ReadonlySet<number>): string =>
+  places.size === 0 ? text : Array.from({ length: text.length }, (_, at) => (places.has(at) ? 'x' : text[at])).join('')
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
 export const maskKeyed = (key: string | undefined, value: string, brands?: CardLengths, own?: readonly OwnNumber[]): string =>
@@ -65,12 +80,15 @@ function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly Ow
   // Where they stand open, as written: in another reading marks are blank, and with them a CVV that stands in one.
   const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
   const beside = written === text ? maskedAround(text, brands, own, crossedCard, meant) : written
-  const changed = codesCrossed(text, beside, meant)
+  if (beside === text) return withoutCodes(text, false, crossed, meant)
+  const behindExpiry = codesBehindExpiry(text, beside, meant)
+  const changed = withoutCodes(crossedAt(beside, behindExpiry), true, crossed)
   // Of the marks that were blank one may hold it.
-  const isBlanked = written === text && beside !== text && meant.marked !== text
-  if (changed === beside) return isBlanked ? withoutCodes(text, true, crossed, meant) : text
+  const isBlanked = written === text && meant.marked !== text
+  if (changed === beside && behindExpiry.size === 0) return isBlanked ? withoutCodes(text, true, crossed, meant) : text
   if (text.length !== beside.length || changed.length !== text.length) return changed
-  return Array.from({ length: text.length }, (_, at) => (changed[at] === beside[at] ? text : changed)[at]).join('')
+  const isCrossed = (at: number) => behindExpiry.has(at) || changed[at] !== beside[at]
+  return Array.from({ length: text.length }, (_, at) => (isCrossed(at) ? changed : text)[at]).join('')
 }
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
@@ -263,17 +281,15 @@ const escapeDigits = 4
 /** All but the last four digits, where these are the number's for sure. */
 function masked(found: string): string {
   if (mayHoldMore(found)) return found.replace(digits, passing)
-  const expiry = beginOfExpiry(found)
-  if (expiry !== undefined) return crossed(found.slice(0, expiry)) + found.slice(expiry)
   let from = found.length
   for (let left = 4; left > 0; ) if (valueOfDigit(found.codePointAt(--from)!) !== undefined) left--
   return crossed(found.slice(0, from)) + found.slice(from)
 }
 
-/** Of what may hold more the card alone, where it begins with one, and no end of a card with its CVV. */
+/** Of what may hold more the card alone, where it begins with one. What parts its digits, too: whatever its groups, it is one row. */
 function crossedCard(found: string): string {
-  const end = Math.min(beginOfExpiry(found) ?? found.length, mayHoldMore(found) ? endOfCard(found) : found.length)
-  return crossed(found.slice(0, end)) + found.slice(end)
+  const end = mayHoldMore(found) ? endOfCard(found) : found.length
+  return 'x'.repeat(end) + found.slice(end)
 }
 
 /** Where the card ends with which it begins, if it begins with one. */

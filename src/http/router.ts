@@ -119,7 +119,7 @@ function answerOf(
   if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   const asked: Request = request.method === 'HEAD' ? { ...request, method: 'GET' } : request
-  return askedBy(request.networks.at(-1)!, () => route.answer(asked, named))
+  return askedBy(request.networks, () => route.answer(asked, named))
 }
 
 /** While it is looked at it counts as one that is under way. What fails here fails again where it is answered. */
@@ -130,7 +130,7 @@ async function admittedAs(
 ): Promise<string | undefined> {
   const asked: Request = { ...request, whenAnswered: [] }
   try {
-    return isWithinNetwork(underWay, asked) ? await askedBy(request.networks.at(-1)!, () => admits(asked)) : undefined
+    return isWithinNetwork(underWay, asked) ? await askedBy(asked.networks, () => admits(asked)) : undefined
   } catch {
     return undefined
   } finally {

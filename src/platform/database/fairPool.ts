@@ -6,10 +6,13 @@ import type pg from 'pg'
 import type { Clock } from '../clock.ts'
 import { firstOrLeast, leastFirst, takeTurns, type UseCount } from './turns.ts'
 
-const asking = new AsyncLocalStorage<{ whom: string }>()
+const asking = new AsyncLocalStorage<{ whom: string; among: string }>()
 
-/** All that the work asks of such a pool is asked for them, until it has turned out who they are. */
-export const askedBy = <Value>(whom: string, work: () => Value): Value => asking.run({ whom }, work)
+/** All that the work asks of such a pool is asked for them, until it has turned out who they are: of the networks around a caller for the last, the widest, among which he is of the first. */
+export function askedBy<Value>(around: string | readonly string[], work: () => Value): Value {
+  const networks = typeof around === 'string' ? [around] : around
+  return asking.run({ whom: networks.at(-1)!, among: networks[0]! }, work)
+}
 
 /** For whom the present work is done; no letter where nobody knows. */
 const whoAsks = (): string => asking.getStore()?.whom ?? ''
@@ -17,7 +20,7 @@ const whoAsks = (): string => asking.getStore()?.whom ?? ''
 /** It has turned out for whom the present work is done. */
 export function turnedOutToBe(whom: string): void {
   const asked = asking.getStore()
-  if (asked) asked.whom = whom
+  if (asked) Object.assign(asked, { whom, among: whom })
 }
 
 /**
@@ -40,17 +43,19 @@ export type InPlace = <Value>(work: () => Promise<Value>) => Promise<Value>
 
 /**
  * Transactions at a merchant, `most` at a time of all, in turns of those for whom work is done and of merchants: whoever presses waits neither for those who press elsewhere,
- * however many they are, nor for a network that presses everywhere, of which a few stand in line.
+ * however many they are, nor for a network that presses everywhere, of which a few stand in line; nor, among those of a wide one, for a narrow one that presses much.
  */
 export function transactionsAtMerchants(clock: Clock, patienceSeconds: number, most: number): (merchantId: string) => InPlace {
-  const ofCaller = takeTurns(clock, patienceSeconds, waitingOfCaller, abreastOfCaller)
+  const ofNarrow = takeTurns(clock, patienceSeconds, waitingMost.ofNarrow, abreast.ofNarrow)
+  const ofWide = takeTurns(clock, patienceSeconds, waitingMost.ofWide, abreast.ofWide)
   const ofAll = firstOrLeast(clock, patienceSeconds, most)
   return place => work => {
-    const caller = whoAsks()
-    return ofCaller(caller, () => ofAll({ caller, place }, work))
+    const { whom: caller, among } = asking.getStore() ?? { whom: '', among: '' }
+    return ofNarrow(among, () => ofWide(caller, () => ofAll({ caller, place }, work)))
   }
 }
-const [abreastOfCaller, waitingOfCaller] = [4, 200]
+const waitingMost = { ofNarrow: 200, ofWide: 1000 }
+const abreast = { ofNarrow: 4, ofWide: 16 }
 
 /** Who waits for a turn, by the pool that it is for. */
 const waiting = new WeakMap<pg.Pool, number>()
