@@ -1,6 +1,8 @@
 // CVVs where none belongs. Three digits are nothing by themselves: they are known by the name that stands before them, by the free key whose value they are, or by a card's number and end
 // before them, as on its magnetic stripe too.
 
+import { valueOfDigit } from './cardRuns.ts'
+
 /** As people and programs name it. By these alone it is known; the others mean other things too, and count where a card number stands in the same text.
  * A name ends with its 2 where no other digit follows: `CVC 2345` is room 2345 of somebody called so. */
 const ownNames = 'cvv(?:[ _-]?2(?!\\p{Nd}))?|cvc[ _-]?2(?!\\p{Nd})'
@@ -28,37 +30,24 @@ const namedBeside = named(`${ownNames}|${otherNames}`)
 const yearAndCode = `(?:20)?\\p{Nd}{2}${gap}{1,8})${code}`
 /** As a mark of XML or HTML names what stands behind it. */
 const nameInMark = new RegExp(`${atItsBeginning}(?:${ownNames}|${otherNames})(?![\\p{L}\\p{N}]|[.-][\\p{L}\\p{N}])`, 'iu')
-const separators = `[\\s/\\uff0f|.,;:"'_~^#&=\\\\\\p{Pd}]`
 /** Day, month and year in any order, of which days and months may have one digit. */
 const date = '(?<!\\p{Nd})(?:(?:0?[1-9]|[12]\\p{Nd}|3[01])[./\\p{Pd}]){2}(?:20\\p{Nd}{2}|xxxx|…)'
 const month = '(?<!\\p{Nd})(?:0[1-9]|1[0-2])'
-/** A card number in its groups, of which the first is no code of what stands before it. */
-const betweenGroups = '[\\s./_\\p{Pd}]{1,3}'
-const cardInGroups = `\\p{Nd}{4}${betweenGroups}(?:\\p{Nd}{4}${betweenGroups}\\p{Nd}{4}|\\p{Nd}{6}${betweenGroups}\\p{Nd}{4,5})`
 /**
  * Month, year and CVV, as they follow a card number somewhere; right behind it a month of one digit counts too, and both without a sign between. Looked back at: what stands
  * before a month may pass for one itself, and the year for the code, in this reading of a text or in one before it (`01.05.2034;947`).
  */
-const behindExpiry = new RegExp(
-  `()(?=\\p{Nd}{3})(?!${cardInGroups})(?<=(?:${month}${separators}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`,
-  'gu',
-)
-const expiry = new RegExp(`${month}(?:${separators}{1,8}(?:20)?\\p{Nd}{2}(?:${gap}{1,8}${code}|$)|$)`, 'u')
-/** Where in what passes for a number the end of a card begins, with its CVV or without: what stands before such a column may pass for a number together with it. */
-export const beginOfExpiry = (found: string): number | undefined => {
-  const at = found.search(expiry)
-  return at > 0 ? at : undefined
-}
+const behindExpiry = new RegExp(`()(?=\\p{Nd}{3})(?<=(?:${month}${gap}{1,8}(?:20)?\\p{Nd}{2}|${date})${gap}{1,8})${code}`, 'gu')
 /** Stands in the place of what passes for a number in which the end of its card may stand, too: a sign that no text has. */
 export const passing = '\ufdd0'
 /** Behind the number, or what says that the end of a card comes next. */
 const rightBehind = `(?<=(?:[\\p{Nd}x]{4}|${passing}|exp(?:iry|ires|iration)?(?:[ _-]?date)?|valid|thru|until)${gap}{1,8})`
 /** The last four digits of a number may pass for month and year, and these for the code: then it stands behind them. */
 const behindThese = `(?:(?<=\\p{Nd}{4})${gap}{1,8}(?:\\p{Nd}{2}${gap}{1,8})?${code})*`
-const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${separators}{0,8}${yearAndCode}${behindThese}`, 'giu')
+const rightBehindExpiry = new RegExp(`(${rightBehind}(?:0?[1-9]|1[0-2])${gap}{0,8}${yearAndCode}${behindThese}`, 'giu')
 /** As ISO 8583 has them. */
 const rightBehindYear = new RegExp(
-  `(${rightBehind}(?:20)?[2-4]\\p{Nd}${separators}{0,8}(?:0[1-9]|1[0-2])${gap}{1,8})(?!20\\p{Nd}{2})${code}${behindThese}`,
+  `(${rightBehind}(?:20)?[2-4]\\p{Nd}${gap}{0,8}(?:0[1-9]|1[0-2])${gap}{1,8})(?!20\\p{Nd}{2})${code}${behindThese}`,
   'giu',
 )
 
@@ -73,10 +62,27 @@ const besides = [namedBeside, behindExpiry, rightBehindExpiry, rightBehindYear, 
 /** What is shorter than a name and its three digits holds none by itself. */
 const shortest = 6
 
-/** Where the digits of CVVs stand behind ends of cards. */
-export function placesBehindExpiry(text: string): ReadonlySet<number> {
+/** A card number in its groups: the first of them is no code of what stands before it. */
+const betweenGroups = '[\\s./_\\p{Pd}]{1,3}'
+const cardInGroups = new RegExp(
+  `\\p{Nd}{4}${betweenGroups}(?:\\p{Nd}{4}${betweenGroups}\\p{Nd}{4}|\\p{Nd}{6}${betweenGroups}\\p{Nd}{4,5})`,
+  'uy',
+)
+
+/**
+ * Where CVVs stand in a text of which some went with what passes for a number: behind the end of a card, which may have gone, and behind their name, where they have. `isGone`:
+ * whether what stands there has.
+ */
+export function placesOfCodes(text: string, isGone: (at: number) => boolean): ReadonlySet<number> {
   const places = new Set<number>()
-  for (const { 0: code, index } of text.matchAll(behindExpiry)) for (let at = 0; at < code.length; at++) places.add(index + at)
+  const plain = withPlainDigits(text)
+  for (const pattern of [behindExpiry, namedBeside])
+    for (const { 0: found, 1: before = '', index } of plain.matchAll(pattern)) {
+      const first = index + before.length
+      cardInGroups.lastIndex = first
+      if (cardInGroups.test(plain) || (pattern === namedBeside && !isGone(first))) continue
+      for (let at = first; at < index + found.length; at++) places.add(at)
+    }
   return places
 }
 
@@ -85,8 +91,15 @@ export function hideCodes(text: string, besideNumber: boolean, hide: (digits: st
   if (text.length < shortest && !besideNumber) return text
   const hideIn = (text: string, pattern: RegExp) =>
     text.replace(pattern, (found, before: string) => before + hide(found.slice(before.length)))
-  return (besideNumber ? besides : [ownNamed]).reduce(hideIn, text)
+  const plain = withPlainDigits(text)
+  const hidden = (besideNumber ? besides : [ownNamed]).reduce(hideIn, plain)
+  return hidden === plain ? text : hidden
 }
+
+/** Those of other scripts as ours, where they take one unit as ours do. */
+const withPlainDigits = (text: string): string =>
+  text.replace(otherDigit, one => (one.length === 1 ? String(valueOfDigit(one.charCodeAt(0))) : one))
+const otherDigit = /(?![0-9])\p{Nd}/gu
 
 const begins = '(?:<|&lt;)'
 const ends = '\\s*(?:\\\\?/|&#x2f;|&#47;)'

@@ -1,7 +1,7 @@
 // Card numbers and CVVs where none belongs: found in texts however these are written, and hidden, shortened or left; and texts that are cut without showing one.
 
 import type { CardLengths } from './brands.ts'
-import { beginOfExpiry, hideCodes, isCode, isCodeKey, passing, placesBehindExpiry } from './cardCodes.ts'
+import { hideCodes, isCode, isCodeKey, passing, placesOfCodes } from './cardCodes.ts'
 import { findRun, ordinaryRun, plainDigitsOf, replaceIn, shortestNumber, valueOfDigit } from './cardRuns.ts'
 import { hasLuhnDigit } from './luhn.ts'
 import { changeAround, type OwnNumber } from './ownNumbers.ts'
@@ -39,15 +39,19 @@ export function maskCardNumbers(text: string, brands?: CardLengths, own?: readon
   const meant = readingsOf(text)
   const numbersMasked = maskedAround(text, brands, own, masked, meant)
   if (numbersMasked === text) return withoutCodes(text, false, crossed, meant)
-  const codeless = withoutCodes(crossedAt(numbersMasked, codesBehindExpiry(text, numbersMasked, meant)), true, crossed)
-  return codeless.replaceAll(passing, 'x')
+  const { places } = codesAmongNumbers(text, numbersMasked, meant)
+  return withoutCodes(crossedAt(numbersMasked, places), true, crossed).replaceAll(passing, 'x')
 }
 
 /**
- * Where CVVs stand behind the ends of cards, in the reading of a text in which its numbers were hidden: with what passes for a number by chance goes the end of a card beside
- * it, and the CVV would be known by nothing.
+ * Where CVVs stand in the reading of a text in which its numbers were crossed out: with what passes for a number by chance goes the end of a card beside it, or its CVV, and that
+ * would be known by nothing.
  */
-function codesBehindExpiry(text: string, numberless: string, { plain, marked }: Readings): ReadonlySet<number> {
+function codesAmongNumbers(
+  text: string,
+  numberless: string,
+  { plain, marked }: Readings,
+): { readonly read: string; readonly places: ReadonlySet<number> } {
   const isRead = (one: string): boolean => {
     if (one.length !== numberless.length) return false
     for (let at = 0; at < one.length; at++)
@@ -55,11 +59,20 @@ function codesBehindExpiry(text: string, numberless: string, { plain, marked }: 
     return true
   }
   const read = [text, plain, marked].find(isRead)
-  return read === undefined ? new Set() : placesBehindExpiry(read)
+  return read === undefined
+    ? { read: text, places: new Set() }
+    : { read, places: placesOfCodes(read, at => numberless[at] !== read[at]) }
 }
 
 const crossedAt = (text: string, places: ReadonlySet<number>): string =>
   places.size === 0 ? text : Array.from({ length: text.length }, (_, at) => (places.has(at) ? 'x' : text[at])).join('')
+
+/** Something else stands in the place of each row of them. */
+const replacedAt = (text: string, places: ReadonlySet<number>, instead: string): string =>
+  Array.from({ length: text.length }, (_, at) => {
+    if (!places.has(at)) return text[at]
+    return places.has(at - 1) ? '' : instead
+  }).join('')
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
 export const maskKeyed = (key: string | undefined, value: string, brands?: CardLengths, own?: readonly OwnNumber[]): string =>
@@ -81,13 +94,13 @@ function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly Ow
   const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
   const beside = written === text ? maskedAround(text, brands, own, crossedCard, meant) : written
   if (beside === text) return withoutCodes(text, false, crossed, meant)
-  const behindExpiry = codesBehindExpiry(text, beside, meant)
-  const changed = withoutCodes(crossedAt(beside, behindExpiry), true, crossed)
+  const { places: amongNumbers } = codesAmongNumbers(text, beside, meant)
+  const changed = withoutCodes(crossedAt(beside, amongNumbers), true, crossed)
   // Of the marks that were blank one may hold it.
   const isBlanked = written === text && meant.marked !== text
-  if (changed === beside && behindExpiry.size === 0) return isBlanked ? withoutCodes(text, true, crossed, meant) : text
+  if (changed === beside && amongNumbers.size === 0) return isBlanked ? withoutCodes(text, true, crossed, meant) : text
   if (text.length !== beside.length || changed.length !== text.length) return changed
-  const isCrossed = (at: number) => behindExpiry.has(at) || changed[at] !== beside[at]
+  const isCrossed = (at: number) => amongNumbers.has(at) || changed[at] !== beside[at]
   return Array.from({ length: text.length }, (_, at) => (isCrossed(at) ? changed : text)[at]).join('')
 }
 
@@ -233,12 +246,10 @@ export function withoutCards(
   instead: (found: string) => string,
   { number, code }: { readonly number: string; readonly code: string },
 ): string {
-  const hide = (found: string) => {
-    if (mayHoldMore(found)) return passing
-    const expiry = beginOfExpiry(found)
-    return expiry === undefined ? instead(found) : passing + found.slice(expiry - 1)
-  }
-  const numberless = replaceNumbers(text, lengthsOf, hide)
+  const meant = readingsOf(text)
+  const { read, places } = codesAmongNumbers(text, replaceNumbers(text, lengthsOf, crossed, meant), meant)
+  const codeless = places.size === 0 ? text : replacedAt(read, places, code)
+  const numberless = replaceNumbers(codeless, lengthsOf, found => (mayHoldMore(found) ? passing : instead(found)))
   return withoutCodes(numberless, numberless !== text, () => code).replaceAll(passing, number)
 }
 

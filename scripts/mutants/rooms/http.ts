@@ -270,7 +270,7 @@ export const httpMutants: readonly Mutant[] = [
   { name: 'a request that does not come whole keeps its place', file: 'src/http/room.ts', tests: ['crowds'],
     find: 'for (const one of waiting) if (!isOwed(one)) return', instead: 'for (const one of waiting) if (one.unfinished.size === 0) return' },
   { name: 'pages: nobody says for whom is asked', file: 'src/http/router.ts', tests: ['crowds'],
-    find: 'askedBy(request.networks.at(-1)!, () => route.answer(asked, named))', instead: 'route.answer(asked, named)' },
+    find: 'askedBy(request.networks, () => route.answer(asked, named))', instead: 'route.answer(asked, named)' },
   { name: 'pages: each /64 of a line has its own turns', file: 'src/http/router.ts', tests: ['crowds'],
     find: 'return askedBy(request.networks.at(-1)!', instead: 'return askedBy(request.networks[0]!' },
   { name: 'a line of the log has names that callers made', file: 'src/http/router.ts', tests: ['logLines'],
