@@ -272,7 +272,7 @@ export const httpMutants: readonly Mutant[] = [
   { name: 'pages: nobody says for whom is asked', file: 'src/http/router.ts', tests: ['crowds'],
     find: 'askedBy(request.networks, () => route.answer(asked, named))', instead: 'route.answer(asked, named)' },
   { name: 'pages: each /64 of a line has its own turns', file: 'src/http/router.ts', tests: ['crowds'],
-    find: 'return askedBy(request.networks.at(-1)!', instead: 'return askedBy(request.networks[0]!' },
+    find: 'return askedBy(request.networks,', instead: 'return askedBy(request.networks[0]!,' },
   { name: 'a line of the log has names that callers made', file: 'src/http/router.ts', tests: ['logLines'],
     find: "name: 'elsewhere'", instead: 'name: path' },
   { name: 'pages of other sites use the public credentials', file: 'src/http/router.ts', tests: ['edge'],
