@@ -62,10 +62,11 @@ export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   readonly reporting: ReportingDatabase
   /** In which readings by those two pools take turns, whoever reads. */
   readonly turns: Readonly<Record<'searches' | 'lookups', ReadingTurns>>
-  /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other, and of one merchant
-   * not all at once. `lock` takes the
-   * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. `inPlace`: where it has its connection among others than those of
-   * its merchant. */
+  /**
+   * Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other, and of one merchant not all at once.
+   * `lock` takes the lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. `inPlace`: where it has its connection among
+   * others than those of its merchant.
+   */
   inChain<Locked, Value>(
     merchantId: string,
     rootId: string,
