@@ -825,8 +825,46 @@ describe('what is a CVV', () => {
       assert.equal(maskKeyedCode(undefined, text, standardBrands), text.replace('488', 'xxx'))
     }
     // The first group of a number is none.
-    for (const text of ['cid 4716-7420-0104-8374', '05/34 4716 7420 0104 8374', 'csc 3714 496353 98431'])
+    for (const text of [
+      'cid 4716-7420-0104-8374',
+      '05/34 4716 7420 0104 8374',
+      '28.11.2026+4716+7420+0104+8374',
+      'csc 3714 496353 98431',
+    ])
       assert.equal(maskKeyedCode(undefined, text, standardBrands), text)
+    // Nor is more of one shown because a date, or a name, stands before it.
+    for (const before of ['28.11.2026', '05/34', 'CID'])
+      for (const sign of ['+', ', ', '·', '|', ':', ' -- '])
+        for (const one of [shortenCards, (text: string) => scrub(text), (text: string) => mask(text)])
+          assert.doesNotMatch(
+            one([before, ...number.match(/.{4}/g)!].join(sign), standardBrands),
+            /5787|6362/,
+            `${before} ${sign}`,
+          )
+    // Two dates are no number, and no CVV stands in them.
+    for (const one of [shortenCards, (text: string) => scrub(text)])
+      assert.equal(one('2026-02-01..2026-02-28', standardBrands), '2026-02-01..2026-02-28')
+  })
+  test('it is found right behind month and year without a sign though it passes for a number with what stands behind it', () => {
+    const drawn = (at: number, count: number) => hash('sha256', `glued ${at}`).replace(/\D/g, '').slice(0, count)
+    const left = new Set<string>()
+    for (const end of ['0534', 'exp 0534', '5/34', '052034', '3405'])
+      for (const [name, column] of Object.entries({
+        phone: (at: number) => `91${drawn(at, 10)}`,
+        'ZIP+4': (at: number) => `${drawn(at, 5)}-${drawn(at + 1, 4)}`,
+        EAN: (at: number) => `40${drawn(at, 11)}`,
+      }))
+        for (let at = 0; at < 300; at++) {
+          const code = `9${String(at % 100).padStart(2, '0')}`
+          const row = [number, end, code, column(at)]
+          if (row.filter(one => one.includes(code)).length > 1) continue
+          for (const text of [row.join('\t'), row.join(' ')]) {
+            const keeps = maskKeyedCode(undefined, text, standardBrands)
+            for (const changed of [mask(text), maskCardNumbers(text), shortenCards(text, standardBrands), scrub(text), keeps])
+              if (changed.includes(code)) left.add(`${name} ${end}: ${text} -> ${changed}`)
+          }
+        }
+    assert.deepEqual([...left].slice(0, 5), [])
   })
   test('month and year are known in the digits of all scripts, and whatever sign parts them', () => {
     const scripts = { fullwidth: 0xff10, Arabic: 0x660, Persian: 0x6f0, Devanagari: 0x966 }

@@ -63,28 +63,31 @@ const besides = [namedBeside, behindExpiry, rightBehindExpiry, rightBehindYear, 
 const shortest = 6
 
 /** A card number in its groups: the first of them is no code of what stands before it. */
-const betweenGroups = '[\\s./_\\p{Pd}]{1,3}'
-const cardInGroups = new RegExp(
-  `\\p{Nd}{4}${betweenGroups}(?:\\p{Nd}{4}${betweenGroups}\\p{Nd}{4}|\\p{Nd}{6}${betweenGroups}\\p{Nd}{4,5})`,
-  'uy',
-)
+const cardInGroups = /\p{Nd}{4}([ +./_\p{Pd}])(?:\p{Nd}{4}\1\p{Nd}{4}|\p{Nd}{6}\1\p{Nd}{4,5})/uy
 
 /**
- * Where CVVs stand in a text of which some went with what passes for a number: behind the end of a card, which may have gone, and behind their name, where they have. `isGone`:
- * whether what stands there has.
+ * Where CVVs stand in a text of which some went with what passes for a number: behind the end of a card, which may have gone, and where they have gone themselves, behind their
+ * name, or behind the end of a card right behind another number. `isGone`: whether what stands there has; `inRows`: with what parts the digits of a number.
  */
-export function placesOfCodes(text: string, isGone: (at: number) => boolean): ReadonlySet<number> {
+export function placesOfCodes(text: string, isGone: (at: number) => boolean, inRows: boolean): ReadonlySet<number> {
   const places = new Set<number>()
   const plain = withPlainDigits(text)
-  for (const pattern of [behindExpiry, namedBeside])
+  const isOfAnother = (begin: number, first: number) => inRows && isGone(first) && !isGone(begin - 1)
+  for (const [pattern, counts] of [
+    [behindExpiry, () => true],
+    [namedBeside, (_: number, first: number) => isGone(first)],
+    [rightBehindExpiry, isOfAnother],
+    [rightBehindYear, isOfAnother],
+  ] as const)
     for (const { 0: found, 1: before = '', index } of plain.matchAll(pattern)) {
       const first = index + before.length
       cardInGroups.lastIndex = first
-      if (cardInGroups.test(plain) || (pattern === namedBeside && !isGone(first))) continue
-      for (let at = first; at < index + found.length; at++) places.add(at)
+      if (cardInGroups.test(plain) || !counts(index, first)) continue
+      for (let at = first; at < index + found.length; at++) if (isDigit.test(plain[at]!)) places.add(at)
     }
   return places
 }
+const isDigit = /\p{Nd}/u
 
 /** Hides the digits of each CVV. `besideNumber`: a card number stands in the text, or stood there. */
 export function hideCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {

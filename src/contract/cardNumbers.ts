@@ -45,12 +45,13 @@ export function maskCardNumbers(text: string, brands?: CardLengths, own?: readon
 
 /**
  * Where CVVs stand in the reading of a text in which its numbers were crossed out: with what passes for a number by chance goes the end of a card beside it, or its CVV, and that
- * would be known by nothing.
+ * would be known by nothing. `inRows`: what parts the digits of a number was crossed out with them.
  */
 function codesAmongNumbers(
   text: string,
   numberless: string,
   { plain, marked }: Readings,
+  inRows = false,
 ): { readonly read: string; readonly places: ReadonlySet<number> } {
   const isRead = (one: string): boolean => {
     if (one.length !== numberless.length) return false
@@ -61,18 +62,20 @@ function codesAmongNumbers(
   const read = [text, plain, marked].find(isRead)
   return read === undefined
     ? { read: text, places: new Set() }
-    : { read, places: placesOfCodes(read, at => numberless[at] !== read[at]) }
+    : { read, places: placesOfCodes(read, at => numberless[at] !== read[at], inRows) }
 }
 
 const crossedAt = (text: string, places: ReadonlySet<number>): string =>
   places.size === 0 ? text : Array.from({ length: text.length }, (_, at) => (places.has(at) ? 'x' : text[at])).join('')
 
-/** Something else stands in the place of each row of them. */
-const replacedAt = (text: string, places: ReadonlySet<number>, instead: string): string =>
+/** In digits of a script that is written by few, so that they are known again, and are digits still. */
+const toldAt = (text: string, places: ReadonlySet<number>): string =>
   Array.from({ length: text.length }, (_, at) => {
-    if (!places.has(at)) return text[at]
-    return places.has(at - 1) ? '' : instead
+    const value = places.has(at) ? valueOfDigit(text.charCodeAt(at)) : undefined
+    return value === undefined ? text[at] : String.fromCharCode(0x7c0 + value)
   }).join('')
+const toldDigit = /[\u07c0-\u07c9]/
+const toldDigits = /[\u07c0-\u07c9]+/g
 
 /** The same of the value of a free key, which is a CVV where the key says so. */
 export const maskKeyed = (key: string | undefined, value: string, brands?: CardLengths, own?: readonly OwnNumber[]): string =>
@@ -94,7 +97,7 @@ function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly Ow
   const written = isEscaped(text) ? crossOut(text) : changeAround(text, own, crossOut)
   const beside = written === text ? maskedAround(text, brands, own, crossedCard, meant) : written
   if (beside === text) return withoutCodes(text, false, crossed, meant)
-  const { places: amongNumbers } = codesAmongNumbers(text, beside, meant)
+  const { places: amongNumbers } = codesAmongNumbers(text, beside, meant, true)
   const changed = withoutCodes(crossedAt(beside, amongNumbers), true, crossed)
   // Of the marks that were blank one may hold it.
   const isBlanked = written === text && meant.marked !== text
@@ -247,9 +250,12 @@ export function withoutCards(
   { number, code }: { readonly number: string; readonly code: string },
 ): string {
   const meant = readingsOf(text)
-  const { read, places } = codesAmongNumbers(text, replaceNumbers(text, lengthsOf, crossed, meant), meant)
-  const codeless = places.size === 0 ? text : replacedAt(read, places, code)
-  const numberless = replaceNumbers(codeless, lengthsOf, found => (mayHoldMore(found) ? passing : instead(found)))
+  const rows = replaceNumbers(text, lengthsOf, found => 'x'.repeat(found.length), meant)
+  const { read, places } = rows === text ? { read: text, places: new Set<number>() } : codesAmongNumbers(text, rows, meant, true)
+  // Which digits of what passes for a number with one are the card cannot be known: none of them is shown.
+  const told = places.size === 0 ? text : toldAt(read, places)
+  const hide = (found: string) => (mayHoldMore(found) || toldDigit.test(found) ? passing : instead(found))
+  const numberless = replaceNumbers(told, lengthsOf, hide).replace(toldDigits, code)
   return withoutCodes(numberless, numberless !== text, () => code).replaceAll(passing, number)
 }
 
