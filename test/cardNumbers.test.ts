@@ -785,7 +785,7 @@ describe('what is a CVV', () => {
     const left = new Set<string>()
     for (const [name, column] of Object.entries(columns))
       for (const end of ends)
-        for (let at = 0; at < 250; at++) {
+        for (let at = 0; at < 100; at++) {
           const month = String(1 + (at % 12))
           const expiry = end
             .replace('MM', month.padStart(2, '0'))
@@ -819,11 +819,15 @@ describe('what is a CVV', () => {
     for (const text of [
       'Card: 4539 4763 1590 5137\nExp: 09/32\nCVV: 488\n6020206452',
       'Card: 4539 4763 1590 5137, cvc 488 6020206452',
+      'Card: 4539 4763 1590 5137, security code 488 6020206452',
     ]) {
       assert.notEqual(mask(text.slice(text.indexOf('488'))), text.slice(text.indexOf('488')), 'they pass for one')
       for (const one of [mask(text), shortenCards(text, standardBrands), scrub(text)]) assert.doesNotMatch(one, /488/, text)
       assert.equal(maskKeyedCode(undefined, text, standardBrands), text.replace('488', 'xxx'))
     }
+    // By its own name also where no other number is there.
+    assert.notEqual(mask('497 5382 0472 4682 2553').indexOf('x'), 4, 'they pass for one number')
+    assert.equal(maskKeyedCode(undefined, 'cvv 497 5382 0472 4682 2553', standardBrands), 'cvv xxx 5382 0472 4682 2553')
     // The first group of a number is none.
     for (const text of [
       'cid 4716-7420-0104-8374',
@@ -845,6 +849,25 @@ describe('what is a CVV', () => {
     for (const one of [shortenCards, (text: string) => scrub(text)])
       assert.equal(one('2026-02-01..2026-02-28', standardBrands), '2026-02-01..2026-02-28')
   })
+  test('what stands on a magnetic stripe goes though it passes for a number itself, and identifiers and telephone numbers that pass for one hold none', () => {
+    const left = new Set<string>()
+    for (let at = 0; at < 200; at++) {
+      const rest = `3405101${hash('sha256', `stripe ${at}`).replace(/\D/g, '').slice(0, 10)}`
+      for (const text of [`;${number}=${rest}?`, `${number}D${rest}`, `%B${number}^JONES/JANE^${rest}?`]) {
+        const keeps = maskKeyedCode(undefined, text, standardBrands)
+        for (const changed of [mask(text), maskCardNumbers(text), shortenCards(text, standardBrands), scrub(text), keeps])
+          if (changed.includes(rest.slice(-4))) left.add(`${text} -> ${changed}`)
+      }
+      const identifier = `2026-12-25-36${rest.slice(8, 10)}-${rest.slice(-7)}${at % 1000}`
+      for (const one of [
+        identifier,
+        `+61 11 99 2${rest.slice(8, 10)} ${rest.slice(10, 13)} ${rest.slice(13, 16)}`,
+        `CID-${rest.slice(9, 13)}-${rest.slice(-8)}`,
+      ])
+        if (maskKeyedCode(undefined, one, standardBrands) !== one) left.add(one)
+    }
+    assert.deepEqual([...left].slice(0, 5), [])
+  })
   test('it is found right behind month and year without a sign though it passes for a number with what stands behind it', () => {
     const drawn = (at: number, count: number) => hash('sha256', `glued ${at}`).replace(/\D/g, '').slice(0, count)
     const left = new Set<string>()
@@ -854,7 +877,7 @@ describe('what is a CVV', () => {
         'ZIP+4': (at: number) => `${drawn(at, 5)}-${drawn(at + 1, 4)}`,
         EAN: (at: number) => `40${drawn(at, 11)}`,
       }))
-        for (let at = 0; at < 300; at++) {
+        for (let at = 0; at < 120; at++) {
           const code = `9${String(at % 100).padStart(2, '0')}`
           const row = [number, end, code, column(at)]
           if (row.filter(one => one.includes(code)).length > 1) continue

@@ -67,22 +67,33 @@ const cardInGroups = /\p{Nd}{4}([ +./_\p{Pd}])(?:\p{Nd}{4}\1\p{Nd}{4}|\p{Nd}{6}\
 
 /**
  * Where CVVs stand in a text of which some went with what passes for a number: behind the end of a card, which may have gone, and where they have gone themselves, behind their
- * name, or behind the end of a card right behind another number. `isGone`: whether what stands there has; `inRows`: with what parts the digits of a number.
+ * name, on a stripe, or behind the end of a card right behind another number. `isGone`: whether what stands there has. `inRows`: with what parts the digits of a number; one
+ * that went with a number then counts by its own name, or where there is another number, which may be its card.
  */
 export function placesOfCodes(text: string, isGone: (at: number) => boolean, inRows: boolean): ReadonlySet<number> {
   const places = new Set<number>()
   const plain = withPlainDigits(text)
-  const isOfAnother = (begin: number, first: number) => inRows && isGone(first) && !isGone(begin - 1)
+  let gone = 0
+  for (let at = 0; at < text.length; at++) if (isGone(at)) gone++
+  const isBesideAnother = (first: number): boolean => {
+    let [begin, end] = [first, first]
+    while (isGone(begin - 1)) begin--
+    while (isGone(end)) end++
+    return !inRows || end - begin < gone
+  }
+  const behindAnother = (first: number, begin: number) => inRows && isGone(first) && !isGone(begin - 1) && isBesideAnother(first)
   for (const [pattern, counts] of [
-    [behindExpiry, () => true],
-    [namedBeside, (_: number, first: number) => isGone(first)],
-    [rightBehindExpiry, isOfAnother],
-    [rightBehindYear, isOfAnother],
+    [ownNamed, isGone],
+    [namedBeside, (first: number) => isGone(first) && isBesideAnother(first)],
+    [behindStripe, (first: number) => isGone(first) && isBesideAnother(first)],
+    [behindExpiry, isBesideAnother],
+    [rightBehindExpiry, behindAnother],
+    [rightBehindYear, behindAnother],
   ] as const)
     for (const { 0: found, 1: before = '', index } of plain.matchAll(pattern)) {
       const first = index + before.length
       cardInGroups.lastIndex = first
-      if (cardInGroups.test(plain) || !counts(index, first)) continue
+      if (cardInGroups.test(plain) || !counts(first, index)) continue
       for (let at = first; at < index + found.length; at++) if (isDigit.test(plain[at]!)) places.add(at)
     }
   return places
