@@ -251,7 +251,7 @@ export function withoutCards(
 ): string {
   const meant = readingsOf(text)
   const rows = replaceNumbers(text, lengthsOf, found => 'x'.repeat(found.length), meant)
-  const { read, places } = rows === text ? { read: text, places: new Set<number>() } : codesAmongNumbers(text, rows, meant, true)
+  const { read, places } = codesAmongNumbers(text, rows, meant, true)
   // Which digits of what passes for a number with one are the card cannot be known: none of them is shown.
   const told = places.size === 0 ? text : toldAt(read, places)
   const hide = (found: string) => (mayHoldMore(found) || toldDigit.test(found) ? passing : instead(found))
