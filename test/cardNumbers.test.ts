@@ -725,6 +725,15 @@ describe('what is a CVV', () => {
       assert.doesNotMatch(withoutNumber(text, '4716742001048374'), /947|474200/, text)
     assert.equal(withoutNumber('CVC=947 ref 4716', '4716742001048374'), 'CVC=947 ref 4716')
   })
+  /** One of many, as `form` writes it. */
+  const endOfCard = (form: string, at: number): string => {
+    const month = String(1 + (at % 12))
+    return form
+      .replace('MM', month.padStart(2, '0'))
+      .replace('M', month)
+      .replace('YYYY', `20${26 + (at % 9)}`)
+      .replace('YY', `${26 + (at % 9)}`)
+  }
   test('it is found behind every card and its end, whatever its digits and groups, and whatever passes for a number beside it', () => {
     const drawn = (at: number, count: number) => hash('sha256', `card ${at}`).replace(/\D/g, '').slice(0, count)
     const withCheckDigit = (bare: string) => [...'0123456789'].map(last => bare + last).find(hasLuhnDigit)!
@@ -755,12 +764,7 @@ describe('what is a CVV', () => {
     for (const [groups, card] of Object.entries(cards))
       for (const end of ends)
         for (let at = 0; at < 250; at++) {
-          const month = String(1 + (at % 12))
-          const expiry = end
-            .replace('MM', month.padStart(2, '0'))
-            .replace('M', month)
-            .replace('YYYY', `20${26 + (at % 9)}`)
-            .replace('YY', `${26 + (at % 9)}`)
+          const expiry = endOfCard(end, at)
           const text = `${before[at % before.length]}${card(at)} ${expiry} 9${String(at).padStart(2, '0').slice(-2)}`
           const changes = [mask(text), maskCardNumbers(text), shortenCards(text, standardBrands), scrub(text)]
           // Where numbers are kept those beside it are, too: which of its digits are the card cannot be known then.
@@ -786,12 +790,7 @@ describe('what is a CVV', () => {
     for (const [name, column] of Object.entries(columns))
       for (const end of ends)
         for (let at = 0; at < 100; at++) {
-          const month = String(1 + (at % 12))
-          const expiry = end
-            .replace('MM', month.padStart(2, '0'))
-            .replace('M', month)
-            .replace('YYYY', `20${26 + (at % 9)}`)
-            .replace('YY', `${26 + (at % 9)}`)
+          const expiry = endOfCard(end, at)
           const [code, others] = [`9${String(at % 100).padStart(2, '0')}`, behind[at % 4]!]
           const row = [number, 'Jane Jones', column(at), ...expiry.split('\t'), code, ...others]
           if (row.filter(one => one.includes(code)).length > 1) continue

@@ -249,9 +249,10 @@ export function withoutCards(
   instead: (found: string) => string,
   { number, code }: { readonly number: string; readonly code: string },
 ): string {
-  const meant = readingsOf(text)
-  const rows = replaceNumbers(text, lengthsOf, found => 'x'.repeat(found.length), meant)
-  const { read, places } = codesAmongNumbers(text, rows, meant, true)
+  const rows = replaceNumbers(text, lengthsOf, found => 'x'.repeat(found.length))
+  // Most texts hold none: nothing more is looked for in them.
+  if (rows === text) return withoutCodes(text, false, () => code).replaceAll(passing, number)
+  const { read, places } = codesAmongNumbers(text, rows, readingsOf(text), true)
   // Which digits of what passes for a number with one are the card cannot be known: none of them is shown.
   const told = places.size === 0 ? text : toldAt(read, places)
   const hide = (found: string) => (mayHoldMore(found) || toldDigit.test(found) ? passing : instead(found))
