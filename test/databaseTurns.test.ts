@@ -384,6 +384,27 @@ describe('chains', () => {
     assert.ok(begun.indexOf('other') < 24, `${begun.slice(0, 30)}`)
   })
 
+  it('of a wide network take few places before whoever comes later, also who has used more than all', async () => {
+    let elapsed = 0
+    const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
+    await askedBy('carrier', () =>
+      shoppers.inChain(
+        mine,
+        'f'.repeat(32),
+        async () => {},
+        async () => {
+          elapsed += 1000
+        },
+      ),
+    )
+    for (let at = 0; at < 60; at++)
+      all.push(askedBy([`2001:db8:0:${at}::/64`, '2001:db8:0::/48'], () => begin('wide', shoppers, mine, at)))
+    await haveBegun(chainsOf.shoppers)
+    all.push(askedBy('carrier', () => begin('carrier', shoppers, mine, 100)))
+    await endAll()
+    assert.ok(begun.indexOf('carrier') < 24, `${begun}`)
+  })
+
   it('of shoppers that wait for one that is held keep nobody from a connection', async () => {
     const shoppers = forShoppers(database, systemClock)
     all.push(begin('mine', database, mine, 1))
