@@ -940,6 +940,7 @@ describe('what is a CVV', () => {
       `${number};03;05/2034;942`,
       `${number};EUR 12.05;05/2034;942`,
       `2026-11-02 05/2034 942 ${number}`,
+      `{\\"card\\":[\\"${number}\\",\\"Jones\\",\\"05/2034\\",\\"942\\"]}`,
     ])
       for (const hidden of [mask(text), shortenCards(text, standardBrands), maskKeyedCode(undefined, text, standardBrands)])
         assert.ok(!hidden.includes('942'), `${text}\n${hidden}`)
