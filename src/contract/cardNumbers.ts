@@ -65,15 +65,19 @@ function codesAmongNumbers(
     : { read, places: placesOfCodes(read, at => numberless[at] !== read[at], inRows) }
 }
 
+/** As long as the text, sign by sign. */
+const writeSigns = (text: string, signAt: (at: number) => string): string =>
+  Array.from({ length: text.length }, (_, at) => signAt(at)).join('')
+
 const crossedAt = (text: string, places: ReadonlySet<number>): string =>
-  places.size === 0 ? text : Array.from({ length: text.length }, (_, at) => (places.has(at) ? 'x' : text[at])).join('')
+  places.size === 0 ? text : writeSigns(text, at => (places.has(at) ? 'x' : text[at]!))
 
 /** In digits of a script that is written by few, so that they are known again, and are digits still. */
 const toldAt = (text: string, places: ReadonlySet<number>): string =>
-  Array.from({ length: text.length }, (_, at) => {
+  writeSigns(text, at => {
     const value = places.has(at) ? valueOfDigit(text.charCodeAt(at)) : undefined
-    return value === undefined ? text[at] : String.fromCharCode(0x7c0 + value)
-  }).join('')
+    return value === undefined ? text[at]! : String.fromCharCode(0x7c0 + value)
+  })
 const toldDigit = /[\u07c0-\u07c9]/
 const toldDigits = /[\u07c0-\u07c9]+/g
 
@@ -104,7 +108,7 @@ function withoutCodesBeside(text: string, brands?: CardLengths, own: readonly Ow
   if (changed === beside && amongNumbers.size === 0) return isBlanked ? withoutCodes(text, true, crossed, meant) : text
   if (text.length !== beside.length || changed.length !== text.length) return changed
   const isCrossed = (at: number) => amongNumbers.has(at) || changed[at] !== beside[at]
-  return Array.from({ length: text.length }, (_, at) => (isCrossed(at) ? changed : text)[at]).join('')
+  return writeSigns(text, at => (isCrossed(at) ? changed : text)[at]!)
 }
 
 const isKeyedCode = (key: string | undefined, value: string): boolean =>
