@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { chainsOf, connect, type Database, forShoppers } from '../src/platform/database/connect.ts'
 import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
-import { askedBy, fairPool, waitingFor } from '../src/platform/database/fairPool.ts'
+import { askedBy, fairPool, triedBefore, waitingFor } from '../src/platform/database/fairPool.ts'
 import { firstOrLeast, leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { makeDatabase } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
@@ -49,6 +49,56 @@ describe('turns', () => {
     await eventually(async () => ends.length === 5, 'and the last')
     ends[4]!()
     await Promise.all(all)
+  })
+})
+
+describe('turns of tries', () => {
+  it('go to who has tried less, of equals to who came first, and nobody gives up one that has come', async () => {
+    const inTurn = takeTurns(systemClock, 60, 10, 2)
+    const ends: (() => void)[] = []
+    const order: string[] = []
+    const one = (name: string) => {
+      const begin = () => {
+        order.push(name)
+        return new Promise<void>(resolve => ends.push(resolve))
+      }
+      return inTurn('key', begin, Number(name[1] ?? 0))
+    }
+    const all = ['a9', 'b8', 'c2', 'd1', 'e', 'f1', 'g', 'h2'].map(one)
+    for (let at = 0; at < all.length; at++) {
+      await eventually(async () => ends.length > at, 'the next has come')
+      ends[at]!()
+    }
+    await Promise.all(all)
+    assert.deepEqual(order, ['a9', 'b8', 'e', 'g', 'd1', 'f1', 'c2', 'h2'])
+  })
+
+  it('take the place of who has tried most where too many wait', async () => {
+    const timer: Timer = { cancel() {}, unref: () => timer }
+    const inTurn = takeTurns({ ...systemClock, after: () => timer }, 60, 2)
+    let end = () => {}
+    const first = inTurn('key', () => new Promise<void>(resolve => (end = resolve)), 7)
+    const order: string[] = []
+    const [second, third] = [5, 3].map(tries => inTurn('key', async () => void order.push(`${tries}`), tries))
+    const refused = assert.rejects(second!, NoTurn)
+    await assert.rejects(
+      inTurn('key', async () => {}, 5),
+      NoTurn,
+    )
+    const fourth = inTurn('key', async () => void order.push('4'), 4)
+    await refused
+    await assert.rejects(
+      inTurn('key', async () => {}, 4),
+      NoTurn,
+    )
+    // Two at once take the places of two.
+    const lost = [third!, fourth].map(one => assert.rejects(one, NoTurn))
+    const both = [1, 0].map(tries => inTurn('key', async () => void order.push(`${tries}`), tries))
+    await Promise.all(lost)
+    end()
+    await Promise.all([first, ...both])
+    assert.deepEqual(order, ['0', '1'])
+    assert.equal(await inTurn('key', async () => 'done'), 'done')
   })
 })
 
@@ -190,9 +240,10 @@ describe('turns of callers and of places', () => {
     late.length = 0
     turns = firstOrLeast(clock, 60, 1)
   })
+  /** `caller@place`, and behind another `@` how often the same was tried. */
   const at = (named: string) => {
-    const [caller = '', place = ''] = named.split('@')
-    return { caller, place }
+    const [caller = '', place = '', tries = 0] = named.split('@')
+    return { caller, place, tries: Number(tries) }
   }
   /** They were there before, so long in all. */
   const used = (named: string, milliseconds: number) =>
@@ -223,6 +274,16 @@ describe('turns of callers and of places', () => {
     assert.deepEqual(order, ['b@crowded', 'c@crowded', 'a@quiet', 'd@crowded', 'e@crowded', 'a@still'])
   })
 
+  it('come to who has tried least as well, however many came before, and however much he has used', async () => {
+    await used('carrier@busy', 5000)
+    const again = Array.from({ length: 6 }, (_, one) => `n${one}@${one}@${1 + (one % 2)}`)
+    const order = await orderOf(...again, 'carrier@busy', 'carrier@busy@1', 'carrier@quiet')
+    assert.deepEqual(order, [
+      ...['carrier@busy', 'n0@0@1', 'n2@2@1', 'carrier@quiet', 'n4@4@1', 'n1@1@2'],
+      ...['carrier@busy@1', 'n3@3@2', 'n5@5@2'],
+    ])
+  })
+
   it('come to who came first as well, however much he has used and is done where he asks', async () => {
     await used('carrier@busy', 5000)
     const order = await orderOf('a@1', 'b@2', 'carrier@busy', 'c@3', 'd@4', 'e@5', 'f@6')
@@ -243,7 +304,7 @@ describe('turns of callers and of places', () => {
     const ends: (() => void)[] = []
     const order: string[] = []
     const all = ['a', 'b', 'c', 'd'].map(caller =>
-      turns({ caller, place: '' }, () => new Promise<void>(end => ends.push(end) && order.push(caller))),
+      turns(at(caller), () => new Promise<void>(end => ends.push(end) && order.push(caller))),
     )
     assert.deepEqual(order, ['a', 'b'])
     late[0]!()
@@ -404,6 +465,36 @@ describe('chains', () => {
     await endAll()
     assert.ok(begun.indexOf('carrier') < 24, `${begun}`)
   })
+
+  for (const known of ['as is stored', 'as was seen here of late'] as const)
+    it(`that were tried before, ${known}, keep no other waiting, from however many networks they come`, async () => {
+      let elapsed = 0
+      const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
+      const press = (network: string, chain: number, milliseconds: number) =>
+        askedBy(network, () =>
+          shoppers.inChain(
+            mine,
+            chain.toString(16).padStart(32, '0'),
+            async () => {},
+            async () => {
+              elapsed += milliseconds
+            },
+          ),
+        )
+      // Who has used more than all others, at the merchant where most was used, comes by no other turn.
+      await press('carrier', 1000, 3000)
+      if (known === 'as was seen here of late') for (let at = 0; at < 30; at++) await press(`stranger ${at}`, at, 0)
+      const again = (at: number) =>
+        askedBy(`stranger ${at}`, () => {
+          if (known === 'as is stored') triedBefore(1)
+          return begin('stranger', shoppers, mine, at)
+        })
+      for (let at = 0; at < 30; at++) all.push(again(at))
+      await haveBegun(chainsOf.shoppers)
+      all.push(askedBy('carrier', () => begin('carrier', shoppers, mine, 1001)))
+      await endAll()
+      assert.ok(begun.indexOf('carrier') < chainsOf.shoppers + 3, `${begun}`)
+    })
 
   it('of shoppers that wait for one that is held keep nobody from a connection', async () => {
     const shoppers = forShoppers(database, systemClock)

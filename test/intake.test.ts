@@ -25,7 +25,7 @@ import { clockWith } from '../src/platform/clock.ts'
 import type { Database } from '../src/platform/database/connect.ts'
 import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
 import { type OpenSftp, sftpOpener } from '../src/platform/sftp/open.ts'
-import { SftpError } from '../src/platform/sftp/sftp.ts'
+import { type Sftp, SftpError } from '../src/platform/sftp/sftp.ts'
 import { returnText } from '../src/sandbox/slipBank/returnText.ts'
 import { refusing } from './support/dying.ts'
 import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
@@ -332,6 +332,35 @@ describe('returns on a server', () => {
     for (let at = 0; at < 500; at++) rmSync(join(out, `A${at}.ret`))
     await look()
     assert.deepEqual(await desk.cases('returnServer'), [])
+  })
+
+  it('keep no other’s work waiting while their names are looked through, however many and long these are', async () => {
+    const files = Array.from({ length: 500 }, (_, at) => ({
+      name: `${at}${' 4 5 7 1'.repeat(30)}`,
+      bytes: 1,
+      modifiedAt: 1,
+    }))
+    let turns = 0
+    let isListed = false
+    let before: number | undefined
+    const count = () => {
+      if (isListed) turns++
+      if (before === undefined) setImmediate(count)
+    }
+    count()
+    const hostile = {
+      list: async () => {
+        isListed = true
+        return { files, isCut: false }
+      },
+      read: async () => {
+        before ??= turns
+        throw new SftpError('nobody reads it', 'lost')
+      },
+    }
+    await look(partsWith({}, (_, work) => work(hostile as unknown as Sftp)))
+    assert.ok(before! >= files.length, `${before}`)
+    await look()
   })
 
   it('of a folder that holds too many are read as far as they are seen, and somebody is told', async () => {

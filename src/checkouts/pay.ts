@@ -21,6 +21,7 @@ import { abandon, settledState } from '../payments/redirects/resume.ts'
 import { insertClaimed } from '../payments/store/payments.ts'
 import { insertRegistration } from '../payments/store/registrations.ts'
 import type { Connection } from '../platform/database/connect.ts'
+import { triedBefore } from '../platform/database/fairPool.ts'
 import { chooseRegistration } from '../registrations/create.ts'
 import { registrationRecord } from '../registrations/record.ts'
 import { findRegistrations, type Registration } from '../registrations/store.ts'
@@ -57,9 +58,11 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
   if (typeof request === 'string') return { said: notPayable(request) }
   const shopperResultUrl = request.values.get('shopperResultUrl')
   const hashes = formHashes(parts, checkout, form)
+  const last = await findLastAttempt(parts.database.work, checkout)
+  triedBefore(last?.attempt ?? 0)
   const said = storesOnly(checkout.values)
     ? await store(parts, checkout, request, hashes, press.number)
-    : ((await unlessBegun(parts, checkout, hashes)) ??
+    : ((await unlessBegun(parts, checkout, hashes, last)) ??
       (await pay(parts, { ...request, claim: claimFor(parts, checkout, hashes, shopperResultUrl) })))
   return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
 }
@@ -190,10 +193,13 @@ function formHashes({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): 
 }
 
 /** What the last attempt came to, where that forbids another one. What waits for its shopper is ended for a form that is another one. */
-async function unlessBegun(parts: CheckoutParts, checkout: Checkout, hashes: FormHashes): Promise<PaymentResponse | undefined> {
-  const db = parts.database.work
-  const last = await findLastAttempt(db, checkout)
-  const payment = last && (await findConcluded(db, checkout.merchantId, last.subjectId))
+async function unlessBegun(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  hashes: FormHashes,
+  last: CheckoutAttempt | undefined,
+): Promise<PaymentResponse | undefined> {
+  const payment = last && (await findConcluded(parts.database.work, checkout.merchantId, last.subjectId))
   if (!payment || (payment.answer && !payment.answer.approved)) return undefined
   if (payment.answer) return standing(parts, payment)
   const isSame = hashes.some(hash => last.form.equals(hash))

@@ -83,6 +83,8 @@ export const clearingMutants: readonly Mutant[] = [
     find: 'await refuseWhileHeld(connection, name) // since', instead: 'if (!isSettled) await refuseWhileHeld(connection, name) // since' },
   { name: 'intake: what throws ends the look', file: 'src/clearing/intake/bankFile.ts', tests: ['intake', 'slipFolders'],
     find: 'if (isPassing(error)) throw error', instead: 'if (error) throw error' },
+  { name: 'intake: all names are looked through at once', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
+    find: '    await othersTurn()\n    named.push', instead: '    named.push' },
   { name: 'intake: a file is moved before it is stored', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
     find: '    const report = await importBankFile(parts, account, name, bytes)', instead: '    await moveAside(server, `${folder}/${name}`, `${folder}/${done}/${name}`, bytes)\n    const report = await importBankFile(parts, account, name, bytes)' },
   { name: 'intake: half a file is refused at once', file: 'src/clearing/intake/poll.ts', tests: ['intake'],

@@ -11,7 +11,7 @@ import type { OpenSftp } from '../../platform/sftp/open.ts'
 import { type RemoteFile, type Sftp, SftpError } from '../../platform/sftp/sftp.ts'
 import { subjectOf } from '../reconciliation/store.ts'
 import { returnBytesMost, tooLong } from '../returns/rows.ts'
-import { fileHash } from '../steps.ts'
+import { fileHash, othersTurn } from '../steps.ts'
 import { nameMark, storedName } from '../storedName.ts'
 import { aboutFile, type BankFileParts, importBankFile, isWhole, notMoved, refuseFile, tellFailed } from './bankFile.ts'
 
@@ -89,21 +89,26 @@ async function fetchAll(
   marks: Map<string, string>,
 ): Promise<string | undefined> {
   const { files, isCut } = await server.list(place.folder)
-  const nameOf = ({ name }: RemoteFile) => nameMark(parts.keys, name)
-  const names = new Set(files.map(nameOf))
+  const named: { readonly file: RemoteFile; readonly name: string }[] = []
+  for (const file of files) {
+    // A server may give thousands of names that are long to look through.
+    await othersTurn()
+    named.push({ file, name: nameMark(parts.keys, file.name) })
+  }
+  const names = new Set(named.map(({ name }) => name))
   for (const name of marks.keys()) if (!names.has(name)) marks.delete(name)
-  const waiting = files
-    .map(file => ({ file, left: markIn(marks.get(nameOf(file)), file) }))
+  const waiting = named
+    .map(({ file, name }) => ({ file, name, left: markIn(marks.get(name), file) }))
     .filter(({ left }) => left.state !== 'told')
     .sort((one, other) => turnOf(one.left) - turnOf(other.left))
   const stuck: string[] = []
   let movesNothing = false
-  for (const { file, left } of waiting.slice(0, filesAtOnce)) {
+  for (const { file, name, left } of waiting.slice(0, filesAtOnce)) {
     if (left.state === 'stored' && movesNothing) continue // one is enough to see it
-    const mark = (state: LeftState) => marks.set(nameOf(file), `${versionOf(file)}${state} ${left.times + 1}`)
+    const mark = (state: LeftState) => marks.set(name, `${versionOf(file)}${state} ${left.times + 1}`)
     mark('unread') // it comes last, whatever happens now
     const state = await takeFile(parts, server, account, place, file, left)
-    if (state === 'moved') marks.delete(nameOf(file))
+    if (state === 'moved') marks.delete(name)
     else mark(state)
     if (state === 'unread' && left.state === 'unread') stuck.push(storedName(file.name))
     movesNothing ||= state === 'stored' && left.state === 'stored'

@@ -331,7 +331,7 @@ export function forShoppers(database: Database, clock: Clock): Database {
   return {
     ...database,
     work: fairPool(database.pages, clock, pageSeconds, sizes.pages.max),
-    inChain: (merchantId, rootId, lock, work) => database.inChain(merchantId, rootId, lock, work, placeAt(merchantId)),
+    inChain: (merchantId, rootId, lock, work) => database.inChain(merchantId, rootId, lock, work, placeAt(merchantId, rootId)),
   }
 }
 const pageSeconds = 30

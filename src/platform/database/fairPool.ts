@@ -4,14 +4,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { firstOrLeast, leastFirst, takeTurns, type UseCount } from './turns.ts'
+import { firstOrLeast, leastFirst, takeTurns, type UseCount, usesOfLate } from './turns.ts'
 
-const asking = new AsyncLocalStorage<{ whom: string; among: string }>()
+type Asking = { whom: string; among: string; tries: number }
+const asking = new AsyncLocalStorage<Asking>()
 
 /** All that the work asks of such a pool is asked for them, until it has turned out who they are: of the networks around a caller for the last, the widest, among which he is of the first. */
 export function askedBy<Value>(around: string | readonly string[], work: () => Value): Value {
   const networks = typeof around === 'string' ? [around] : around
-  return asking.run({ whom: networks.at(-1)!, among: networks[0]! }, work)
+  return asking.run({ whom: networks.at(-1)!, among: networks[0]!, tries: 0 }, work)
 }
 
 /** For whom the present work is done; no letter where nobody knows. */
@@ -21,6 +22,12 @@ const whoAsks = (): string => asking.getStore()?.whom ?? ''
 export function turnedOutToBe(whom: string): void {
   const asked = asking.getStore()
   if (asked) Object.assign(asked, { whom, among: whom })
+}
+
+/** It has turned out that the same was tried so often before. */
+export function triedBefore(tries: number): void {
+  const asked = asking.getStore()
+  if (asked) asked.tries = tries
 }
 
 /**
@@ -42,18 +49,30 @@ function bytesOf(value: unknown): number {
 export type InPlace = <Value>(work: () => Promise<Value>) => Promise<Value>
 
 /**
- * Transactions at a merchant, `most` at a time of all, in turns of those for whom work is done and of merchants: whoever presses waits neither for those who press elsewhere,
- * however many they are, nor for a network that presses everywhere, of which a few stand in line; nor, among those of a wide one, for a narrow one that presses much.
+ * Transactions in chains of merchants, `most` at a time of all, in turns of those for whom work is done and of merchants: whoever presses waits neither for those who press
+ * elsewhere, however many they are, nor for a network that presses everywhere, of which a few stand in line; nor, among those of a wide one, for a narrow one that presses much;
+ * nor anywhere for those who press again what was declined. A shop gives a checkout to a shopper, and gives no stranger hundreds in a second.
  */
-export function transactionsAtMerchants(clock: Clock, patienceSeconds: number, most: number): (merchantId: string) => InPlace {
+export function transactionsAtMerchants(
+  clock: Clock,
+  patienceSeconds: number,
+  most: number,
+): (merchantId: string, rootId: string) => InPlace {
   const ofNarrow = takeTurns(clock, patienceSeconds, waitingMost.ofNarrow, abreast.ofNarrow)
   const ofWide = takeTurns(clock, patienceSeconds, waitingMost.ofWide, abreast.ofWide)
   const ofAll = firstOrLeast(clock, patienceSeconds, most)
-  return place => work => {
-    const { whom: caller, among } = asking.getStore() ?? { whom: '', among: '' }
-    return ofNarrow(among, () => ofWide(caller, () => ofAll({ caller, place }, work)))
+  /** Of several tries at once none knows of the others what is stored. */
+  const ofChains = usesOfLate(clock)
+  return (place, rootId) => work => {
+    const { whom: caller, among, tries: before } = asking.getStore() ?? nobody
+    ofChains.halve()
+    const chain = place + rootId
+    const tries = before + ofChains.of(chain)
+    ofChains.count(chain, 1)
+    return ofNarrow(among, () => ofWide(caller, () => ofAll({ caller, place, tries }, work), tries), tries)
   }
 }
+const nobody: Asking = { whom: '', among: '', tries: 0 }
 const waitingMost = { ofNarrow: 200, ofWide: 1000 }
 const abreast = { ofNarrow: 4, ofWide: 16 }
 

@@ -6,25 +6,39 @@ import { NoTurn } from './errors.ts'
 
 export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>
 
-/** `most` at a time. Throws NoTurn when the turn did not come in time, or too many wait already. */
-export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: number, most = 1): Turns {
-  type Turn = { comes(ours: boolean): void }
+/**
+ * `most` at a time. `tries`: how often the same was tried before; who has tried less comes first, and takes the place of who has tried most where too many wait. Throws
+ * NoTurn when the turn did not come in time, or too many wait already.
+ */
+export function takeTurns(
+  clock: Clock,
+  patienceSeconds: number,
+  waitingMost: number,
+  most = 1,
+): <Value>(key: string, work: () => Promise<Value>, tries?: number) => Promise<Value> {
+  type Turn = { readonly tries: number; comes(ours: boolean): void }
   const lines = new Map<string, Turn[]>()
-  return async (key, work) => {
+  return async (key, work, tries = 0) => {
     const line = lines.get(key) ?? []
-    if (line.length >= most + waitingMost) throw new NoTurn('too many requests wait for the same thing')
+    if (line.length >= most + waitingMost) {
+      if (line.at(-1)!.tries <= tries) throw new NoTurn('too many requests wait for the same thing')
+      line.pop()!.comes(false)
+    }
     lines.set(key, line)
     let turn: Turn
     const ours = await new Promise<boolean>(resolve => {
       const timer = clock.after(patienceSeconds * 1000, () => resolve(false))
       turn = {
+        tries,
         comes(ours) {
           timer.cancel()
           resolve(ours)
         },
       }
-      line.push(turn)
-      if (line.length <= most) turn.comes(true)
+      let at = line.length
+      while (at > most && line[at - 1]!.tries > tries) at--
+      line.splice(at, 0, turn)
+      if (at < most) turn.comes(true)
     })
     try {
       if (!ours) throw new NoTurn('an earlier request for the same thing has not ended in time')
@@ -32,8 +46,8 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
     } finally {
       // Also a turn that gave up in the moment in which it came passes on.
       const at = line.indexOf(turn!)
-      line.splice(at, 1)
-      if (at < most) line[most - 1]?.comes(true)
+      if (at >= 0) line.splice(at, 1)
+      if (at >= 0 && at < most) line[most - 1]?.comes(true)
       if (line.length === 0) lines.delete(key)
     }
   }
@@ -65,7 +79,7 @@ const comesInTime = (clock: Clock, patienceSeconds: number, stand: (one: Waiting
   })
 
 /** What each has used of late: the longer ago, the less it counts. */
-function usesOfLate(clock: Clock) {
+export function usesOfLate(clock: Clock) {
   const used = new Map<string, number>()
   let halvedAt = clock.elapsed()
   return {
@@ -158,22 +172,25 @@ export function leastFirst(
   }
 }
 
-/** Of a caller, somewhere. */
-type Somewhere = { readonly caller: string; readonly place: string }
+/** Of a caller, somewhere, who has tried the same so often before. */
+type Somewhere = { readonly caller: string; readonly place: string; readonly tries: number }
 
 /**
- * `most` at a time of all together. In turn comes next who came first, the caller who has used least time of late, wherever, and who waits at the place where least was used, of
- * several there the caller with the least. So who comes new waits neither for those who ask at many places nor, elsewhere, for the crowd at one; and who asks for more than all
- * others, as many do behind one address, for no more than three times what came before. Of equals comes next who came first. Throws NoTurn when the turn did not come in time.
+ * `most` at a time of all together. In turn comes next who has tried least before, the caller who has used least time of late, wherever, and who waits at the place where least was
+ * used, of several there the caller with the least. So who comes new waits neither for those who ask at many places nor, elsewhere, for the crowd at one; and who asks for more
+ * than all others, as many do behind one address, not for those who try again and again, however many they are. Of equals comes next who has tried least, and of those who came
+ * first. Throws NoTurn when the turn did not come in time.
  */
 export function firstOrLeast(clock: Clock, patienceSeconds: number, most: number) {
   const waiting = new Set<Somewhere & Waiting>()
   const ofCallers = usesOfLate(clock)
   const atPlaces = usesOfLate(clock)
-  const byCaller = (one: Somewhere, other: Somewhere): number => ofCallers.of(one.caller) - ofCallers.of(other.caller)
+  const byTries = (one: Somewhere, other: Somewhere): number => one.tries - other.tries
+  const byCaller = (one: Somewhere, other: Somewhere): number =>
+    ofCallers.of(one.caller) - ofCallers.of(other.caller) || byTries(one, other)
   const byPlace = (one: Somewhere, other: Somewhere): number =>
     atPlaces.of(one.place) - atPlaces.of(other.place) || byCaller(one, other)
-  const orders = [() => 0, byCaller, byPlace]
+  const orders = [byTries, byCaller, byPlace]
   let [running, turns] = [0, 0]
   const next = () => {
     if (waiting.size === 0) return
