@@ -1820,7 +1820,7 @@ it('who has the database bring much comes behind those who ask for little', asyn
   all.push(ask('little', 0), ask('other', 0))
   while (ends.length > 0) await next()
   await Promise.all(all)
-  assert.deepEqual(brought.slice(10), ['first', 'little', 'other', 'much', 'much', 'much'])
+  assert.deepEqual(brought.slice(10), ['first', 'other', 'little', 'much', 'much', 'much'])
 })
 
 it('a turn ends when what was begun in it took long, however little it weighs, and goes on with those that had nothing', () => {

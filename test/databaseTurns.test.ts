@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { chainsOf, connect, type Database, forShoppers } from '../src/platform/database/connect.ts'
 import { NoTurn, WriteTimeout } from '../src/platform/database/errors.ts'
-import { askedBy, fairPool, triedBefore, waitingFor } from '../src/platform/database/fairPool.ts'
+import { askedBy, asksFor, fairPool, triedBefore, waitingFor } from '../src/platform/database/fairPool.ts'
 import { firstOrLeast, leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { makeDatabase } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
@@ -154,23 +154,60 @@ describe('turns of all', () => {
 
 describe('turns of a rush', () => {
   /** Who came, by his letter and his place among all who were there at once. */
-  const orderOf = async (names: string, floor: number, abreast: number, used = '') => {
-    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, floor, abreast })
+  const orderOf = async (names: string, abreast: number, used = '') => {
+    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, abreast })
     for (const name of used) await rush(name, async () => {})
     const order: string[] = []
     await Promise.all([...names].map((name, at) => rush(name, async () => void order.push(`${name}${at}`))))
     return order.join(' ')
   }
 
-  it('go by the order in which all came, a few of each at a time', async () => {
-    assert.equal(await orderOf('aaaaabcbd', 100, 2), 'a0 a1 a2 b5 c6 b7 d8 a3 a4')
-    assert.equal(await orderOf('aaaaabcbd', 100, 8), 'a0 a1 a2 a3 a4 b5 c6 b7 d8')
-    assert.equal(await orderOf('aaaaabcbd', 100, 1), 'a0 a1 b5 c6 d8 a2 b7 a3 a4')
+  it('go by the order in which all came, a few of each at a time, and to whoever has used least', async () => {
+    assert.equal(await orderOf('aaaaabcbd', 2), 'a0 a1 b5 c6 a2 d8 b7 a3 a4')
+    assert.equal(await orderOf('aaaaabcbd', 1), 'a0 a1 b5 c6 b7 d8 a2 a3 a4')
+    assert.equal(await orderOf('aaaaabcbd', 0), 'a0 b5 c6 d8 a1 b7 a2 a3 a4')
   })
 
-  it('go to whoever has used more than the floor after all others, and least first', async () => {
-    assert.equal(await orderOf('xaaaabcbd', 2, 8), 'x0 a1 a2 a3 b5 c6 b7 d8 a4')
-    assert.equal(await orderOf('xaabbc', 2, 8, 'aaaaabbbb'), 'x0 c5 b3 a1 b4 a2')
+  it('come to whoever has used much as well, however many have used less', async () => {
+    assert.equal(await orderOf('xabdecfgh', 1, 'ccccccccc'), 'x0 a1 b2 d3 e4 f6 g7 c5 h8')
+  })
+
+  it('come to whoever asks for something of his own, of what was asked for least, however many share his key', async () => {
+    let elapsed = 0
+    const rush = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 1, { cost: () => 1, abreast: 1 })
+    const order: string[] = []
+    const one = (asked: string) => {
+      const [key = '', named] = asked.split(':')
+      return rush(key, async () => void order.push(asked), named)
+    }
+    for (const asked of ['many:old', 'many:old', 'many:older', 'many:older', 'many:older']) await one(asked)
+    order.splice(0)
+    const all = ['x', 'many', 'many', 'many:older', 'many:old', 'many:new', 'a', 'b', 'c', 'd', 'e', 'f', 'g:also', 'h']
+    await Promise.all(all.map(one))
+    assert.equal(order.join(' '), 'x many:new many a g:also b c many:old d e many:older f h many')
+    elapsed += 60_000
+    order.splice(0)
+    await Promise.all(['x', 'a:older', 'b:new', 'c:older', 'd:new', 'e:older', 'f:new'].map(one))
+    assert.equal(order.join(' '), 'x a:older b:new c:older d:new e:older f:new', 'what was asked for is forgotten')
+  })
+
+  it('come to whoever stands behind his own before those who come later', async () => {
+    const rush = leastFirst(systemClock, 60, 1, { cost: () => 1, abreast: 1 })
+    const order: string[] = []
+    const all: Promise<void>[] = []
+    const one = (name: string, then = '') =>
+      all.push(
+        rush(name, async () => {
+          order.push(name)
+          for (const next of then) one(next)
+        }),
+      )
+    for (let times = 0; times < 9; times++) await rush('a', async () => {})
+    one('x')
+    one('a', 'bcdefghi')
+    one('a')
+    for (let at = 0; at < all.length; at++) await all[at]
+    assert.equal(order.join(''), 'xabcadefghi')
   })
 
   it('are not lost by whoever gives up, nor by those behind him', async () => {
@@ -183,7 +220,7 @@ describe('turns of a rush', () => {
         return timer
       },
     }
-    const rush = leastFirst(clock, 60, 1, { cost: () => 1, floor: 100, abreast: 1 })
+    const rush = leastFirst(clock, 60, 1, { cost: () => 1, abreast: 1 })
     const order: string[] = []
     let end = () => {}
     const first = rush('x', () => new Promise<void>(resolve => (end = resolve)))
@@ -193,32 +230,6 @@ describe('turns of a rush', () => {
     end()
     await Promise.all([first, all[1], all[2]])
     assert.deepEqual(order, ['a1', 'b2'])
-  })
-
-  it('come back to whoever has used little of late', async () => {
-    let elapsed = 0
-    const rush = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 1, { cost: () => 1, floor: 2, abreast: 8 })
-    const order: string[] = []
-    const ends: (() => void)[] = []
-    const one = (name: string) =>
-      rush(name, async () => {
-        order.push(name)
-        await new Promise<void>(resolve => ends.push(resolve))
-      })
-    const settled = () => new Promise(resolve => setImmediate(resolve))
-    const end = async () => {
-      ends.shift()!()
-      await settled()
-    }
-    const all = ['a', 'a', 'a', 'a', 'a', 'b', 'b'].map(one)
-    for (let at = 0; at < 3; at++) await end()
-    assert.deepEqual(order, ['a', 'a', 'a', 'b'])
-    elapsed = 5000
-    all.push(one('c'), one('c'))
-    for (let at = 0; at < 5; at++) await end()
-    assert.deepEqual(order.slice(4), ['b', 'a', 'c', 'c', 'a'], 'before whoever came later, though he is there without end')
-    await end()
-    await Promise.all(all)
   })
 })
 
@@ -506,7 +517,29 @@ describe('chains', () => {
   })
 })
 
-it('a pool of many gives its connections in their order, by statement and by transaction, and to a crowd last', async () => {
+it('a pool of many gives its connections to whoever asks for something of his own, however many share his address', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const query = (name: string) => {
+    begun.push(name)
+    return new Promise<void>(resolve => ends.push(resolve))
+  }
+  const pool = fairPool({ query } as unknown as pg.Pool, systemClock, 60, 1)
+  const ask = (network: string, name: string, named?: string) =>
+    askedBy(network, () => {
+      if (named !== undefined) asksFor(named)
+      return pool.query(name)
+    })
+  const all = [ask('x', 'x'), ...'abcdefghi'.split('').map(name => ask('carrier', name)), ask('carrier', 'own', 'checkout')]
+  for (let at = 0; at < all.length; at++) {
+    await eventually(async () => ends.length > at, 'the next has begun')
+    ends[at]!()
+  }
+  await Promise.all(all)
+  assert.ok(begun.indexOf('own') < 4, `${begun}`)
+})
+
+it('a pool of many gives its connections in in their order, by statement and by transaction, and to who has asked for less than a crowd', async () => {
   const begun: string[] = []
   const ends: (() => void)[] = []
   const released: unknown[] = []
@@ -532,29 +565,31 @@ it('a pool of many gives its connections in their order, by statement and by tra
   assert.deepEqual(begun, ['a', 'b'])
   const waiting = () => waitingFor(fake as unknown as pg.Pool)
   assert.equal(waiting(), 3 + 7, 'those of the pool, and those who wait for a turn')
-  for (const end of [0, 1, 2]) {
+  for (const end of [0, 1]) {
     ends[end]!()
     await settled()
   }
   const client = await transaction
-  assert.deepEqual(begun, ['a', 'b', 'c', 'd'], 'the transaction has the turn')
-  ends[3]!()
-  await settled()
+  assert.deepEqual(begun, ['a', 'b', 'c'], 'the transaction has the turn')
+  for (const end of [2, 3]) {
+    ends[end]!()
+    await settled()
+  }
   assert.deepEqual(begun.slice(4), ['e'])
   client.release(true)
   client.release()
   await settled()
   assert.deepEqual([released, begun.slice(5)], [[true, undefined], ['f']], 'a turn is given back once')
   isDown = true
-  const refused = askedBy('other', () => pool.connect())
-  for (const end of [4, 5]) {
+  const refused = assert.rejects(
+    askedBy('other', () => pool.connect()),
+    /no connection/,
+  )
+  for (const end of [4, 5, 6, 7]) {
     ends[end]!()
     await settled()
   }
-  ends[6]!()
-  await assert.rejects(refused, /no connection/)
-  await settled()
-  ends[7]!()
+  await refused
   assert.deepEqual(
     await Promise.all([...first, ...later]),
     ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(name => `rows of ${name}`),

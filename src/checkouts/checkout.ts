@@ -4,6 +4,8 @@ import type { NamedParameter, ParameterName, Values } from '../contract/paramete
 import { storesOnly } from '../contract/requests.ts'
 import { shortTail } from '../merchants/merchantTail.ts'
 import { refuseElsewhere } from '../platform/database/elsewhere.ts'
+import { asksFor } from '../platform/database/fairPool.ts'
+import { isMarked, marked } from '../vault/marks.ts'
 import { seal, unseal } from '../vault/seal.ts'
 import type { CheckoutParts } from './parts.ts'
 import { type CheckoutName, type CheckoutRow, findCheckout } from './store.ts'
@@ -21,6 +23,12 @@ export const wireIdOf = (merchantId: string, id: string): string => `${id.toUppe
 export const resourcePathOf = (checkout: Pick<Checkout, 'wireId' | 'values'>): string =>
   `/v1/checkouts/${checkout.wireId}/${storesOnly(checkout.values) ? 'registration' : 'payment'}`
 
+/** The last of the 32 signs of its id, by which it is known again. */
+const mark = { signs: 8, encoding: 'hex' } as const
+/** `chance`: 32 hex characters. */
+export const checkoutId = ({ keys }: Pick<CheckoutParts, 'keys'>, chance: string): string =>
+  marked(keys, chance.slice(0, -mark.signs), mark)
+
 const shape = /^([0-9A-F]{32})\.([0-9a-z]{1,14})$/
 export const looksLikeCheckoutId = (text: string): boolean => shape.test(text)
 
@@ -30,7 +38,9 @@ export async function openCheckout(parts: CheckoutParts, wireId: string): Promis
   const merchantId = tail === undefined ? undefined : parts.directory.merchantOfTail(tail)
   if (merchantId === undefined) return undefined
   parts.directory.mustServe(merchantId)
-  const row = await findCheckout(parts.database.work, merchantId, hex!.toLowerCase())
+  const id = hex!.toLowerCase()
+  if (isMarked(parts.keys, id, mark)) asksFor(id)
+  const row = await findCheckout(parts.database.work, merchantId, id)
   if (!row) await refuseElsewhere(parts.database.work, merchantId)
   if (!row) return undefined
   const { sealed, ...rest } = row // as many bytes again, for as long as the checkout is held

@@ -15,7 +15,16 @@ import { idOf, type RequestKey } from '../payments/store/keys.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { addDue } from '../platform/due/store.ts'
 import type { DueHandler } from '../platform/due/worker.ts'
-import { type Checkout, isOpen, keptValues, offeredRegistrations, openValues, sealValues, wireIdOf } from './checkout.ts'
+import {
+  type Checkout,
+  checkoutId,
+  isOpen,
+  keptValues,
+  offeredRegistrations,
+  openValues,
+  sealValues,
+  wireIdOf,
+} from './checkout.ts'
 import type { CheckoutParts } from './parts.ts'
 import {
   type CheckoutRow,
@@ -40,13 +49,13 @@ export type NewCheckout = Pick<CheckoutRow, 'merchantId' | 'id' | 'createdAt'> &
 }
 
 /**
- * `id`: 32 hex characters by chance. A request with an Idempotency-Key has an id that follows from it: of a gateway of an older release, which claims no key, its twin
+ * `chance`: 32 hex characters. A request with an Idempotency-Key has an id that follows from it: of a gateway of an older release, which claims no key, its twin
  * makes none; and it makes no second one for as long as it lives, if that is longer than keys are good.
  */
 export async function createCheckout(
   parts: CheckoutParts,
   { channel, values, known, publicUrl, key, tokenId }: PaymentRequest,
-  id: string,
+  chance: string,
 ): Promise<NewCheckout | Refusal> {
   const refused = refusalOf(parts, channel, values) ?? lifeRefused(channel, values)
   if (refused) return refused
@@ -54,7 +63,7 @@ export async function createCheckout(
   const now = parts.directory.businessTime(merchantId)
   const minutes = Number(values.get('validMinutes') ?? limits.checkoutMinutes)
   const build = values.get('integrity') === 'true' ? parts.formBuild() : undefined
-  const ids = key ? [...key.ruled, ...key.named].map(idOf) : [id]
+  const ids = key ? [...key.ruled, ...key.named].map(idOf) : [checkoutId(parts, chance)]
   const name = { merchantId, id: ids[0]! }
   const row: CheckoutRow = {
     ...name,

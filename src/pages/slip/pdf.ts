@@ -25,12 +25,12 @@ const [left, width] = [10, 190]
 
 /**
  * Draws a slip for somebody of a network. One is drawn at a time, and everybody else has a turn before it: it takes some milliseconds, most of them for the widths of
- * letters. Networks come one after the other, those that have had several last. Throws NoTurn when others have not ended in time.
+ * letters. Networks come one after the other, and in each other turn the one that has had least. Throws NoTurn when others have not ended in time.
  */
 export type DrawSlip = (network: string, view: SlipView) => Promise<Buffer>
 
 export function slipPapers(clock: Clock): DrawSlip {
-  const turns = leastFirst(clock, 30, 1, { cost: () => 1, floor: 4, abreast: 1 })
+  const turns = leastFirst(clock, 30, 1, { cost: () => 1, abreast: 1 })
   return (network, view) => turns(network, () => othersTurn().then(() => draw(view)))
 }
 

@@ -6,22 +6,27 @@ import type pg from 'pg'
 import type { Clock } from '../clock.ts'
 import { firstOrLeast, leastFirst, takeTurns, type UseCount, usesOfLate } from './turns.ts'
 
-type Asking = { whom: string; among: string; tries: number }
+type Asking = { whom: string; among: string; named: string; tries: number }
 const asking = new AsyncLocalStorage<Asking>()
+/** For whom the present work is done; no letter where nobody knows. */
+const nobody: Asking = { whom: '', among: '', named: '', tries: 0 }
 
 /** All that the work asks of such a pool is asked for them, until it has turned out who they are: of the networks around a caller for the last, the widest, among which he is of the first. */
 export function askedBy<Value>(around: string | readonly string[], work: () => Value): Value {
   const networks = typeof around === 'string' ? [around] : around
-  return asking.run({ whom: networks.at(-1)!, among: networks[0]!, tries: 0 }, work)
+  return asking.run({ whom: networks.at(-1)!, among: networks[0]!, named: '', tries: 0 }, work)
 }
-
-/** For whom the present work is done; no letter where nobody knows. */
-const whoAsks = (): string => asking.getStore()?.whom ?? ''
 
 /** It has turned out for whom the present work is done. */
 export function turnedOutToBe(whom: string): void {
   const asked = asking.getStore()
   if (asked) Object.assign(asked, { whom, among: whom })
+}
+
+/** It has turned out that the present work is about something that we gave out: of a crowd behind one address each asks for his own. */
+export function asksFor(named: string): void {
+  const asked = asking.getStore()
+  if (asked) asked.named = named
 }
 
 /** It has turned out that the same was tried so often before. */
@@ -34,7 +39,7 @@ export function triedBefore(tries: number): void {
  * A shopper's payment takes some forty statements, with all its pages, a few at a time; and some shoppers share an address. How long a statement takes says more of
  * everybody than of him; how much it brings, what it costs here. Two of each stand in line: whoever comes waits for no more of a crowd that asks for little from many networks.
  */
-const byStatement: UseCount = { cost: (_, value) => 1 + bytesOf(value) / bytesForOne, floor: 256, abreast: 2 }
+const byStatement: UseCount = { cost: (_, value) => 1 + bytesOf(value) / bytesForOne, abreast: 2 }
 const bytesForOne = 4096
 
 /** Of texts and bytes in the rows of an answer. */
@@ -72,7 +77,6 @@ export function transactionsAtMerchants(
     return ofNarrow(among, () => ofWide(caller, () => ofAll({ caller, place, tries }, work), tries), tries)
   }
 }
-const nobody: Asking = { whom: '', among: '', tries: 0 }
 const waitingMost = { ofNarrow: 200, ofWide: 1000 }
 const abreast = { ofNarrow: 4, ofWide: 16 }
 
@@ -95,7 +99,8 @@ export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, m
       goOn()
       return work()
     }
-    return turns(whoAsks(), begin).finally(goOn)
+    const { whom, named } = asking.getStore() ?? nobody
+    return turns(whom, begin, named).finally(goOn)
   }
   const connect = () =>
     new Promise<pg.PoolClient>((given, refused) => {

@@ -4,7 +4,8 @@
 import type { Clock } from '../clock.ts'
 import { NoTurn } from './errors.ts'
 
-export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>
+/** `named`: what of his own he asks for, where that is known; no letter where it is not. */
+export type Turns = <Value>(key: string, work: () => Promise<Value>, named?: string) => Promise<Value>
 
 /**
  * `most` at a time. `tries`: how often the same was tried before; who has tried less comes first, and takes the place of who has tried most where too many wait. Throws
@@ -54,12 +55,12 @@ export function takeTurns(
 }
 
 /**
- * How what each has used is counted. `cost`: of one piece of work that took so long and came to this, undefined where it failed; `floor`: who has used no more than this
- * is as good as who has used nothing; `abreast`: so many of each stand in the common line, the others of his behind them.
+ * How what each has used is counted. `cost`: of one piece of work that took so long and came to this, undefined where it failed; `abreast`: so many of each stand in the common
+ * line of who came first, the others of his behind them; there is none where it is 0.
  */
-export type UseCount = { cost(milliseconds: number, value: unknown): number; readonly floor: number; readonly abreast: number }
+export type UseCount = { cost(milliseconds: number, value: unknown): number; readonly abreast: number }
 
-const byTime: UseCount = { cost: milliseconds => milliseconds, floor: 0, abreast: 1 }
+const byTime: UseCount = { cost: milliseconds => milliseconds, abreast: 0 }
 
 type Waiting = { come(): void }
 
@@ -85,41 +86,36 @@ export function usesOfLate(clock: Clock) {
   return {
     of: (key: string): number => used.get(key) ?? 0,
     count: (key: string, much: number) => used.set(key, (used.get(key) ?? 0) + much),
-    /** Does anything count for less now than before? */
-    halve(): boolean {
-      const before = halvedAt
+    halve(): void {
       for (; clock.elapsed() - halvedAt >= halfLifeMilliseconds && used.size > 0; halvedAt += halfLifeMilliseconds)
         for (const [key, much] of used) much < 1 ? used.delete(key) : used.set(key, much / 2)
-      const isLess = halvedAt > before
       if (used.size === 0) halvedAt = clock.elapsed()
-      return isLess
     },
   }
 }
 const halfLifeMilliseconds = 5000
 
 /**
- * `most` at a time of all together; next comes who has used least of late, so that whoever asks for little waits for one that is under way, and not for all who came
- * before. Of several who have used as little comes next who came first: a rush of many who each ask for some things is served in its order, and who asks for hundreds
- * at once has a few places in it. Throws NoTurn when the turn did not come in time.
+ * `most` at a time of all together. In turn comes next who came first, who has used least of late, and what was asked least for of late of what is named: whoever asks for little
+ * waits for what is under way, and for no crowd that came before; who asks for more than others is served as well, in the order of a line in which each has a few places; and so
+ * is whoever asks for something of his own where many share a key. Of equals comes next who came first. Throws NoTurn when the turn did not come in time.
  */
-export function leastFirst(
-  clock: Clock,
-  patienceSeconds: number,
-  most: number,
-  { cost, floor, abreast }: UseCount = byTime,
-): Turns {
+export function leastFirst(clock: Clock, patienceSeconds: number, most: number, { cost, abreast }: UseCount = byTime): Turns {
+  type One = Waiting & { readonly key: string; readonly named: string }
   /** All who wait, each behind those of his own. */
-  const lines = new Map<string, Set<Waiting>>()
+  const lines = new Map<string, Set<One>>()
+  const named = new Set<One>()
   /** Places in the common line, in its order: the first of that line takes it. */
   const places = new Set<{ readonly key: string }>()
   const placesOf = new Map<string, number>()
   const uses = usesOfLate(clock)
+  const usesOfNamed = usesOfLate(clock)
   let running = 0
-  const leave = (key: string, one: Waiting) => {
-    const line = lines.get(key)
+  const leave = (one: One) => {
+    const line = lines.get(one.key)
     line?.delete(one)
-    if (line?.size === 0) lines.delete(key)
+    if (line?.size === 0) lines.delete(one.key)
+    named.delete(one)
   }
   const firstOf = <Value>(line: Iterable<Value>): Value | undefined => line[Symbol.iterator]().next().value
   const stand = (key: string) => {
@@ -128,44 +124,59 @@ export function leastFirst(
     placesOf.set(key, has + 1)
     places.add({ key })
   }
-  /** Who is to come next: whoever has used more than the floor leaves his places to all others. */
-  const nextKey = (): string | undefined => {
+  const firstInLine = (): One | undefined => {
     for (let place = firstOf(places); place; place = firstOf(places)) {
       const { key } = place
       places.delete(place)
       const left = placesOf.get(key)! - 1
       left === 0 ? placesOf.delete(key) : placesOf.set(key, left)
-      if (lines.has(key) && uses.of(key) <= floor) return key
+      const line = lines.get(key)
+      if (line) return firstOf(line)
     }
-    const keys = [...lines.keys()]
-    return keys.length === 0 ? undefined : keys.reduce((one, other) => (uses.of(other) < uses.of(one) ? other : one))
+    return undefined
   }
+  const leastUsed = (): One | undefined => {
+    let least: string | undefined
+    for (const key of lines.keys()) if (least === undefined || uses.of(key) < uses.of(least)) least = key
+    return least === undefined ? undefined : firstOf(lines.get(least)!)
+  }
+  const leastNamed = (): One | undefined => {
+    let least: One | undefined
+    for (const one of named) if (least === undefined || usesOfNamed.of(one.named) < usesOfNamed.of(least.named)) least = one
+    return least
+  }
+  const orders = [firstInLine, leastUsed, leastNamed]
+  let turns = 0
   const next = () => {
-    const key = nextKey()
-    if (key === undefined) return
-    const one = firstOf(lines.get(key)!)!
-    leave(key, one)
-    if (uses.of(key) <= floor) stand(key)
+    const one = orders[turns++ % orders.length]!() ?? leastUsed()
+    if (!one) return
+    leave(one)
+    stand(one.key)
     running++
     one.come()
   }
-  const turn = (key: string) =>
-    comesInTime(clock, patienceSeconds, one => {
+  const turn = (key: string, name: string) =>
+    comesInTime(clock, patienceSeconds, ({ come }) => {
+      const one = { key, named: name, come }
       lines.set(key, (lines.get(key) ?? new Set()).add(one))
+      if (name !== '') named.add(one)
       stand(key)
-      return () => leave(key, one)
+      return () => leave(one)
     })
-  return async (key, work) => {
-    if (uses.halve()) for (const waits of lines.keys()) if (uses.of(waits) <= floor) stand(waits)
+  return async (key, work, name = '') => {
+    uses.halve()
+    usesOfNamed.halve()
     if (running < most) running++
-    else await turn(key)
+    else await turn(key, name)
     const began = clock.elapsed()
     let value: Awaited<ReturnType<typeof work>> | undefined
     try {
       value = await work()
       return value
     } finally {
-      uses.count(key, cost(clock.elapsed() - began, value))
+      const used = cost(clock.elapsed() - began, value)
+      uses.count(key, used)
+      if (name !== '') usesOfNamed.count(name, used)
       running--
       next()
     }
