@@ -59,4 +59,12 @@ export const checkoutsMutants: readonly Mutant[] = [
     find: "  if (registration && 'refused' in registration) return registration\n", instead: '' },
   { name: 'the form holds what a checkout says while it asks for the rest', file: 'src/checkouts/view.ts', tests: ['checkoutView'],
     find: '  const { values, ...checkout } = opened\n', instead: '  const { values } = opened\n  const checkout = opened\n' },
+  { name: 'presses: what was declined is not known', file: 'src/checkouts/pay.ts', tests: ['pressTurns'],
+    find: 'triedBefore(last?.attempt ?? 0)', instead: 'triedBefore(0)' },
+  { name: 'checkouts: what was made up waits as little', file: 'src/checkouts/checkout.ts', tests: ['marks'],
+    find: 'if (isMarked(parts.keys, id, mark)) asksFor(id)', instead: 'asksFor(id)' },
+  { name: 'checkouts: of a crowd behind one address nobody is known', file: 'src/checkouts/checkout.ts', tests: ['marks'],
+    find: 'if (isMarked(parts.keys, id, mark)) asksFor(id)', instead: '' },
+  { name: 'checkouts: they carry no mark', file: 'src/checkouts/create.ts', tests: ['pressTurns'],
+    find: '[checkoutId(parts, chance)]', instead: '[chance]' },
 ]

@@ -449,4 +449,10 @@ export const paymentsMutants: readonly Mutant[] = [
     find: "one.type === 'CP' && isUndecided(one)", instead: "one.type === 'CP' && !one.answer" },
   { name: 'followUp: what its payment says is held, however much', file: 'src/payments/followUps/followUp.ts', tests: ['held'],
     find: "request.mayHold?.(chain.root.record.fields) === false", instead: "request.referenceId === ''" },
+  { name: 'redirects: what was made up waits as little', file: 'src/payments/redirects/tokens.ts', tests: ['marks'],
+    find: 'if (isMarked(parts.keys, secret!, mark)) asksFor', instead: 'asksFor' },
+  { name: 'redirects: of a crowd behind one address nobody is known', file: 'src/payments/redirects/tokens.ts', tests: ['marks'],
+    find: 'if (isMarked(parts.keys, secret!, mark)) asksFor', instead: 'if (isMarked(parts.keys, tail!, mark)) asksFor' },
+  { name: 'redirects: addresses of an older release lead nowhere', file: 'src/payments/redirects/tokens.ts', tests: ['marks'],
+    find: '(?:[A-Za-z0-9_-]{8})?', instead: '[A-Za-z0-9_-]{8}' },
 ]

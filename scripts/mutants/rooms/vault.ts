@@ -49,4 +49,8 @@ export const vaultMutants: readonly Mutant[] = [
     find: "      'lock table key_checks in row exclusive mode',\n", instead: '' },
   { name: 'keys held: a start that stands still keeps all others out', file: 'src/vault/store.ts', tests: ['keyRotation'],
     find: '`${holdBriefly}; set local lock_timeout', instead: '`set local lock_timeout' },
+  { name: 'marks: an older lookup key is no key', file: 'src/vault/marks.ts', tests: ['marks'],
+    find: '.includes(text.slice(-mark.signs))', instead: '.slice(0, 1).includes(text.slice(-mark.signs))' },
+  { name: 'marks: any mark is right', file: 'src/vault/marks.ts', tests: ['marks'],
+    find: 'toString(encoding).slice(0, signs)', instead: 'toString(encoding).slice(0, 1)' },
 ]
