@@ -7,7 +7,7 @@ import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { makeStaffLink } from '../src/staff/links.ts'
 import { stepAt, totpCode } from '../src/staff/totp.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
-import { type Clerk, type OfficeReply, signedIn, textOf, visitor } from './support/office.ts'
+import { type Clerk, type OfficeReply, sandboxDeveloper, signedIn, textOf, visitor } from './support/office.ts'
 
 let gateway: TestGateway
 let boss: Clerk
@@ -88,6 +88,12 @@ test('a maker who may still give as much away leaves his links as they are', asy
   const host = await signedIn(gateway, 'admin', [sandbox.merchantId])
   const { link } = await invite(host, 'viewer', sandbox.merchantId)
   await changeRole(boss, host.id!, 'admin', psp.id)
+  assert.equal(await use(link), 200)
+})
+
+test('whom somebody adds who came by the sandbox’s door can come in', async () => {
+  const developer = await sandboxDeveloper(gateway)
+  const { link } = await invite(developer, 'viewer', sandbox.merchantId)
   assert.equal(await use(link), 200)
 })
 

@@ -27,11 +27,14 @@ import {
 type PeopleParts = Pick<StaffParts, 'random' | 'database' | 'directory'> &
   Recorder & { readonly tell?: (link: string) => Promise<void> }
 
-/** Who sees the link, where that is one of the staff. */
-const makerOf = ({ by }: PeopleParts): string | null => (by?.kind === 'user' ? by.id : null)
+/** Who sees the link, where that is one of the staff: who came by the sandbox's door is none. */
+const makerOf = ({ by }: PeopleParts): string | null => (by?.kind === 'user' && isId(by.id) ? by.id : null)
 
 /** Two who change each other at a time come one after the other: who asks is locked with whom it is about. */
-const askedBy = ({ by }: PeopleParts): readonly string[] => (by?.kind === 'user' && isId(by.id) ? [by.id] : [])
+const askedBy = (parts: PeopleParts): readonly string[] => {
+  const maker = makerOf(parts)
+  return maker === null ? [] : [maker]
+}
 
 /** A sentence for whoever asked. */
 export type StaffRefusal = { readonly refused: string }

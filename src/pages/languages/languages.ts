@@ -115,5 +115,18 @@ export function adviceText(texts: Texts, code: string): string | undefined {
 /** An amount of hundredths as people of a language write it, in digits as they stand on cards. */
 export function moneyText(locale: string, amount: number, currency: string): string {
   const whole = `${Math.trunc(amount / 100)}.${String(amount % 100).padStart(2, '0')}` as `${number}`
-  return new Intl.NumberFormat(locale, { style: 'currency', currency, numberingSystem: 'latn' }).format(whole)
+  return moneyFormat(locale, currency).format(whole)
 }
+
+/** To make one takes a tenth of a millisecond, as much as the rest of a form. */
+function moneyFormat(locale: string, currency: string): Intl.NumberFormat {
+  const name = `${locale} ${currency}`
+  const known = moneyFormats.get(name)
+  if (known) return known
+  const made = new Intl.NumberFormat(locale, { style: 'currency', currency, numberingSystem: 'latn' })
+  if (moneyFormats.size >= moneyFormatsMost) moneyFormats.clear()
+  moneyFormats.set(name, made)
+  return made
+}
+const moneyFormats = new Map<string, Intl.NumberFormat>()
+const moneyFormatsMost = 100
