@@ -237,6 +237,39 @@ describe('a gateway process', () => {
     assert.equal(await gateway.stop(), 0)
   })
 
+  it('a worker that cannot begin ends nobody who serves, and begins when it can', async () => {
+    const file = join(folder, 'slips.json')
+    writeFileSync(file, '{}')
+    const gateway = await start({ DATA_DIR: join(folder, 'unready'), WORKERS: '2', SLIPS_FILE: file })
+    const isWorker = (pid: string) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes('NODE_UNIQUE_ID=')
+      } catch {
+        return false // it has ended meanwhile
+      }
+    }
+    const workers = () =>
+      readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8')
+        .split(' ')
+        .filter(pid => pid !== '' && isWorker(pid))
+    assert.equal(workers().length, 2)
+    writeFileSync(file, 'half of a file')
+    process.kill(Number(workers()[0]), 'SIGKILL')
+    // Longer than six deaths take.
+    for (let count = 0; count < 15; count++) {
+      await new Promise(resolve => setTimeout(resolve, 1000))
+      assert.equal((await fetch(`${gateway.sandbox.baseUrl}/health`)).status, 200)
+    }
+    writeFileSync(file, '{}')
+    let seen = 0
+    const stays = async () => {
+      seen = workers().length === 2 ? seen + 1 : 0
+      return seen > 30
+    }
+    await eventually(stays, 'it has begun, and stays')
+    assert.equal(await gateway.stop(), 0)
+  })
+
   it('an old Node is told which one is needed', async () => {
     const script = readFileSync(join(project, 'src/main.ts'), 'utf8')
     new Script(script) // JavaScript that any Node reads; the folder's package.json keeps older ones from refusing its name

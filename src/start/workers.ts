@@ -22,10 +22,11 @@ type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'
 }
 
 // A worker that dies is replaced after 1, 2, 4 … quarters of a second. So many deaths within a minute, and all of them end: what
-// starts them again may see more than we do.
+// starts them again may see more than we do. One that cannot begin ends nobody who serves: a file of the settings may be half renewed.
 const deathsMax = 6
 const deathsWithinMilliseconds = 60_000
 const firstPauseMilliseconds = 250
+const longestPauseMilliseconds = 8000
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
@@ -55,6 +56,7 @@ export const startWorkers = {
     const metrics = await serveWorkerMetrics(config, opened, systemClock, log)
     const failed = new Promise<string>(resolve => {
       let deaths: number[] = []
+      const serving = new Set<Worker>()
       const replace = async (why: string): Promise<void> => {
         if (stopping) return
         const now = systemClock.elapsed()
@@ -67,11 +69,21 @@ export const startWorkers = {
       }
       const watch = (worker: Worker) => {
         metrics.watch(worker)
-        worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
+        serving.add(worker)
+        worker.once('exit', (code, signal) => {
+          serving.delete(worker)
+          replace(signal ?? `code ${code}`).catch(again)
+        })
       }
-      // One that died before it was ready has said so itself, and counts like any other.
-      const again = (error: Error): Promise<void> =>
-        replace(error instanceof EndedAtStart ? error.with : error.message).catch(again)
+      // One that ended before it was ready has said why itself.
+      const again = async (error: Error): Promise<void> => {
+        const why = error instanceof EndedAtStart ? error.with : error.message
+        if (serving.size === 0) return replace(why).catch(again)
+        if (stopping) return
+        log.error({ why }, 'a worker could not begin: the others serve, and it is tried again')
+        await systemClock.sleep(longestPauseMilliseconds)
+        if (!stopping) await fork(order).then(watch).catch(again)
+      }
       for (const one of first) watch(one)
     })
     return {

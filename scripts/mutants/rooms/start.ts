@@ -580,4 +580,6 @@ export const startMutants: readonly Mutant[] = [
     find: "    await told.listen('keys', () => {})\n", instead: '' },
   { name: 'start: a worker whose inspector is open serves', file: 'src/start/workers.ts', tests: ['liveMode'],
     find: '    refuseInspected()\n', instead: '' },
+  { name: 'workers: those that cannot begin end the others', file: 'src/start/workers.ts', tests: ['process'],
+    find: 'if (serving.size === 0) return', instead: 'return' },
 ]
