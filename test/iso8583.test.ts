@@ -201,6 +201,16 @@ describe('the codec by its table', () => {
       )
       assert.equal(said([[60, text]], number), `0110 DE60=${shown}`)
     }
+    // Where the field ends in it, what is left of its beginning goes behind the first six.
+    for (const [text, shown] of [
+      [`YMCARD NO. ${number.slice(0, 14)}`, 'YMCARD NO. 453906xxxxxxxx'],
+      ['4539 0655 7', '4539 06xx x'],
+      ['453906', '453906'],
+      ['45390655 declined', '453906xx declined'],
+      ['4539 0755', '4539 0755'],
+    ] as const)
+      assert.equal(said([[44, text]], number), `0110 DE44=${shown}`)
+    assert.equal(said([[44, 'NO 50000000000']], '500000000009'), '0110 DE44=NO xxxxxxxxxxx')
     assert.equal(said([[60, `16${number}`]], '4242424242424242'), `0110 DE60=16${number}`)
     const late = said([
       [37, '123456789012'],

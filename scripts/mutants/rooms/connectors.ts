@@ -293,4 +293,8 @@ export const connectorsMutants: readonly Mutant[] = [
     find: 'if (!askedAt || guardsLinks) return connector', instead: 'if (!askedAt) return connector' },
   { name: '3-D Secure: a CVV is kept for an authentication that stands alone', file: 'src/connectors/cards/threeDSecure/authenticate.ts', tests: ['challengeSecrets'],
     find: "...(type !== '3D' && { keepsCvv: true })", instead: 'keepsCvv: true' },
+  { name: 'wire: a number that is cut stays', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
+    find: 'withoutCutNumber(withoutNumber(text, one), one)', instead: 'withoutNumber(text, one)' },
+  { name: 'wire: of a short number that is cut six are shown', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
+    find: 'end[shownDigits(number).first.length]', instead: 'end[6]' },
 ]

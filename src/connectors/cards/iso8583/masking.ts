@@ -1,6 +1,6 @@
 // A message as people and logs may see it: what the table calls secret is masked, the card number to its first six and last four digits, also where a host writes it elsewhere.
 
-import { crossed, withoutCodes, withoutNumber } from '../../../contract/cardNumbers.ts'
+import { crossed, shownDigits, withoutCodes, withoutNumber } from '../../../contract/cardNumbers.ts'
 import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 
@@ -9,7 +9,9 @@ import type { Dialect } from './dialects.ts'
 export function masked({ type, fields }: Message, dialect: Dialect, asked?: string): string {
   const numbers = new Set([fields.get(2), asked].filter(number => number !== undefined))
   const hidden = (number: number, value: string) =>
-    numbers.size > 0 || number < firstWritten ? [...numbers].reduce(withoutNumber, value) : withoutLongRows(value)
+    numbers.size > 0 || number < firstWritten
+      ? [...numbers].reduce((text, one) => withoutCutNumber(withoutNumber(text, one), one), value)
+      : withoutLongRows(value)
   const shown = [...fields].map(([number, value]) => {
     const secret = dialect.fields.get(number)?.secret ?? true
     return `DE${number}=${secret ? maskedValue(number, value) : hidden(number, value)}`
@@ -25,6 +27,20 @@ function withoutLongRows(text: string): string {
   const hidden = text.replace(longRow, crossed)
   return hidden === text ? text : withoutCodes(hidden, true, crossed)
 }
+
+/** Where the field ends in the number, the beginning that is left would say with the last four what lies between. */
+function withoutCutNumber(text: string, number: string): string {
+  const digits = [...text.matchAll(/\d/g)]
+  for (let length = Math.min(number.length - 1, digits.length); length >= cutShortest; length--) {
+    const end = digits.slice(-length)
+    if (!number.startsWith(end.map(([digit]) => digit).join(''))) continue
+    const from = end[shownDigits(number).first.length]!.index
+    return text.slice(0, from) + crossed(text.slice(from))
+  }
+  return text
+}
+/** One more than the six that are shown where the number belongs. */
+const cutShortest = 7
 
 /** Of short numbers the digits that are shown would give the rest away. */
 const maskedValue = (number: number, value: string): string =>
