@@ -177,7 +177,8 @@ describe('turns of a rush', () => {
     const rush = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 1, { cost: () => 1, abreast: 1 })
     const order: string[] = []
     const one = (asked: string) => {
-      const [key = '', named] = asked.split(':')
+      const [key = '', name, weight = 1] = asked.split(':')
+      const named = name === undefined ? undefined : { name, weight: Number(weight) }
       return rush(key, async () => void order.push(asked), named)
     }
     for (const asked of ['many:old', 'many:old', 'many:older', 'many:older', 'many:older']) await one(asked)
@@ -189,6 +190,11 @@ describe('turns of a rush', () => {
     order.splice(0)
     await Promise.all(['x', 'a:older', 'b:new', 'c:older', 'd:new', 'e:older', 'f:new'].map(one))
     assert.equal(order.join(' '), 'x a:older b:new c:older d:new e:older f:new', 'what was asked for is forgotten')
+    for (let times = 0; times < 8; times++) await one('x:heavy')
+    for (let times = 0; times < 3; times++) await one('x:light')
+    order.splice(0)
+    await Promise.all(['x', 'a', 'b', 'c', 'd:light', 'e:heavy:0.25', 'f'].map(one))
+    assert.ok(order.indexOf('e:heavy:0.25') < order.indexOf('d:light'), `${order}: as little of it counts`)
   })
 
   it('come to whoever stands behind his own before those who come later', async () => {
@@ -537,6 +543,35 @@ it('a pool of many gives its connections to whoever asks for something of his ow
   }
   await Promise.all(all)
   assert.ok(begun.indexOf('own') < 4, `${begun}`)
+})
+
+it('a pool of many gives its connections to whoever has begun before those who ask for what was asked for less', async () => {
+  const begun: string[] = []
+  let end = () => {}
+  const query = async (name: string) => {
+    begun.push(name)
+    if (name === 'held') await new Promise<void>(resolve => (end = resolve))
+  }
+  const pool = fairPool({ query } as unknown as pg.Pool, systemClock, 60, 1)
+  const ask = (name: string, asked?: string) =>
+    askedBy('carrier', () => {
+      if (asked !== undefined) asksFor(asked)
+      return pool.query(name)
+    })
+  for (const name of ['a', 'b', 'c', 'd']) await ask(name, name)
+  const all: unknown[] = []
+  await askedBy('carrier', async () => {
+    asksFor('long')
+    for (let times = 0; times < 8; times++) await pool.query('long')
+    all.push(ask('held'))
+    for (let times = 0; times < 9; times++) all.push(ask('crowd'))
+    for (const name of ['a', 'b', 'c', 'd']) all.push(ask(name, name))
+    begun.splice(0)
+    all.push(pool.query('goes on'))
+  })
+  end()
+  await Promise.all(all)
+  assert.ok(begun.indexOf('goes on') < 3, `${begun}`)
 })
 
 it('a pool of many gives its connections in in their order, by statement and by transaction, and to who has asked for less than a crowd', async () => {

@@ -1,19 +1,19 @@
-// The addresses of a payment whose shopper leaves. A token is 128 random bits, a mark by which it is known again, a dot and the merchant's tail; the database knows only its hash.
+// The addresses of a payment whose shopper leaves. A token is 96 random bits, a mark of 36 by which it is known again, a dot and the merchant's tail; the database knows only its hash.
 
 import { createHash } from 'node:crypto'
 import type { Addresses } from '../../connectors/connector.ts'
 import { merchantOfTail, merchantTail } from '../../merchants/merchantTail.ts'
-import { asksFor } from '../../platform/database/fairPool.ts'
+import { asksFor, redirectWeight } from '../../platform/database/fairPool.ts'
 import { keyedHashes } from '../../vault/keys.ts'
 import { isMarked, marked } from '../../vault/marks.ts'
 import type { PaymentParts } from '../parts.ts'
 
 export type TokenKind = 'page' | 'notice'
 
-const mark = { signs: 8, encoding: 'base64url' } as const
+const mark = { signs: 6, encoding: 'base64url' } as const
 
 export function makeAddresses({ keys, random }: PaymentParts, publicUrl: string, merchantId: string): Addresses {
-  const token = () => `${marked(keys, random.bytes(16).toString('base64url'), mark)}.${merchantTail(merchantId)}`
+  const token = () => `${marked(keys, random.bytes(12).toString('base64url'), mark)}.${merchantTail(merchantId)}`
   return addressesOf(publicUrl, token(), token())
 }
 
@@ -38,13 +38,13 @@ export function readToken(
   kind: TokenKind,
   token: string,
 ): { readonly merchantId: string; readonly hashes: readonly Buffer[] } | undefined {
-  // Those of an older release have no mark.
-  const [, secret, tail] = /^([A-Za-z0-9_-]{22}(?:[A-Za-z0-9_-]{8})?)\.([0-9a-z]{1,25})$/.exec(token) ?? []
+  // Those of an older release have no mark, and look the same: its gateways may be asked for ours.
+  const [, secret, tail] = /^([A-Za-z0-9_-]{22})\.([0-9a-z]{1,25})$/.exec(token) ?? []
   const merchantId = tail === undefined ? undefined : merchantOfTail(tail)
   if (merchantId === undefined) return undefined
   parts.directory.mustServe(merchantId)
   const hashes = hashesOf(parts, kind, token)
-  if (isMarked(parts.keys, secret!, mark)) asksFor(hashes[0]!.toString('hex'))
+  if (isMarked(parts.keys, secret!, mark)) asksFor(hashes[0]!.toString('hex'), redirectWeight)
   return { merchantId, hashes }
 }
 

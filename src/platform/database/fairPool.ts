@@ -4,17 +4,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { firstOrLeast, leastFirst, takeTurns, type UseCount, usesOfLate } from './turns.ts'
+import { firstOrLeast, leastFirst, type Named, takeTurns, type UseCount, usesOfLate } from './turns.ts'
 
-type Asking = { whom: string; among: string; named: string; tries: number }
+type Asking = { whom: string; among: string; named: Named | undefined; hasBegun: boolean; tries: number }
 const asking = new AsyncLocalStorage<Asking>()
 /** For whom the present work is done; no letter where nobody knows. */
-const nobody: Asking = { whom: '', among: '', named: '', tries: 0 }
+const nobody: Asking = { whom: '', among: '', named: undefined, hasBegun: false, tries: 0 }
 
 /** All that the work asks of such a pool is asked for them, until it has turned out who they are: of the networks around a caller for the last, the widest, among which he is of the first. */
 export function askedBy<Value>(around: string | readonly string[], work: () => Value): Value {
   const networks = typeof around === 'string' ? [around] : around
-  return asking.run({ whom: networks.at(-1)!, among: networks[0]!, named: '', tries: 0 }, work)
+  return asking.run({ whom: networks.at(-1)!, among: networks[0]!, named: undefined, hasBegun: false, tries: 0 }, work)
 }
 
 /** It has turned out for whom the present work is done. */
@@ -23,11 +23,15 @@ export function turnedOutToBe(whom: string): void {
   if (asked) Object.assign(asked, { whom, among: whom })
 }
 
-/** It has turned out that the present work is about something that we gave out: of a crowd behind one address each asks for his own. */
-export function asksFor(named: string): void {
+/** It has turned out that the present work is about something that we gave out: of a crowd behind one address each asks for his own. `weight`: less where fewer have one. */
+export function asksFor(name: string, weight = 1): void {
   const asked = asking.getStore()
-  if (asked) asked.named = named
+  if (asked) asked.named = { name, weight }
 }
+/** Who has begun goes on: of what one needs, a press of Pay asks twenty times as often as the look at a form. */
+const begunWeight = 1 / 16
+/** The addresses of a redirect are given to whoever has pressed Pay, and ask for more. */
+export const redirectWeight = 1 / 16
 
 /** It has turned out that the same was tried so often before. */
 export function triedBefore(tries: number): void {
@@ -99,8 +103,11 @@ export function fairPool(pool: pg.Pool, clock: Clock, patienceSeconds: number, m
       goOn()
       return work()
     }
-    const { whom, named } = asking.getStore() ?? nobody
-    return turns(whom, begin, named).finally(goOn)
+    const asked = asking.getStore() ?? { ...nobody }
+    const { whom, named, hasBegun } = asked
+    asked.hasBegun = true
+    const weighed = named && hasBegun ? { ...named, weight: named.weight * begunWeight } : named
+    return turns(whom, begin, weighed).finally(goOn)
   }
   const connect = () =>
     new Promise<pg.PoolClient>((given, refused) => {

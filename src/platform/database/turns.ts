@@ -4,8 +4,9 @@
 import type { Clock } from '../clock.ts'
 import { NoTurn } from './errors.ts'
 
-/** `named`: what of his own he asks for, where that is known; no letter where it is not. */
-export type Turns = <Value>(key: string, work: () => Promise<Value>, named?: string) => Promise<Value>
+/** What somebody asks for of his own. `weight`: how much counts what was asked for it of late. */
+export type Named = { readonly name: string; readonly weight: number }
+export type Turns = <Value>(key: string, work: () => Promise<Value>, named?: Named) => Promise<Value>
 
 /**
  * `most` at a time. `tries`: how often the same was tried before; who has tried less comes first, and takes the place of who has tried most where too many wait. Throws
@@ -101,7 +102,7 @@ const halfLifeMilliseconds = 5000
  * is whoever asks for something of his own where many share a key. Of equals comes next who came first. Throws NoTurn when the turn did not come in time.
  */
 export function leastFirst(clock: Clock, patienceSeconds: number, most: number, { cost, abreast }: UseCount = byTime): Turns {
-  type One = Waiting & { readonly key: string; readonly named: string }
+  type One = Waiting & { readonly key: string; readonly named: Named | undefined }
   /** All who wait, each behind those of his own. */
   const lines = new Map<string, Set<One>>()
   const named = new Set<One>()
@@ -142,7 +143,13 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number, 
   }
   const leastNamed = (): One | undefined => {
     let least: One | undefined
-    for (const one of named) if (least === undefined || usesOfNamed.of(one.named) < usesOfNamed.of(least.named)) least = one
+    let leastWeighs = Number.POSITIVE_INFINITY
+    for (const one of named) {
+      const weighs = usesOfNamed.of(one.named!.name) * one.named!.weight
+      if (weighs >= leastWeighs) continue
+      leastWeighs = weighs
+      least = one
+    }
     return least
   }
   const orders = [firstInLine, leastUsed, leastNamed]
@@ -155,19 +162,19 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number, 
     running++
     one.come()
   }
-  const turn = (key: string, name: string) =>
+  const turn = (key: string, what: Named | undefined) =>
     comesInTime(clock, patienceSeconds, ({ come }) => {
-      const one = { key, named: name, come }
+      const one = { key, named: what, come }
       lines.set(key, (lines.get(key) ?? new Set()).add(one))
-      if (name !== '') named.add(one)
+      if (what) named.add(one)
       stand(key)
       return () => leave(one)
     })
-  return async (key, work, name = '') => {
+  return async (key, work, what) => {
     uses.halve()
     usesOfNamed.halve()
     if (running < most) running++
-    else await turn(key, name)
+    else await turn(key, what)
     const began = clock.elapsed()
     let value: Awaited<ReturnType<typeof work>> | undefined
     try {
@@ -176,7 +183,7 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number, 
     } finally {
       const used = cost(clock.elapsed() - began, value)
       uses.count(key, used)
-      if (name !== '') usesOfNamed.count(name, used)
+      if (what) usesOfNamed.count(what.name, used)
       running--
       next()
     }
