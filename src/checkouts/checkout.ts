@@ -4,7 +4,7 @@ import type { NamedParameter, ParameterName, Values } from '../contract/paramete
 import { storesOnly } from '../contract/requests.ts'
 import { shortTail } from '../merchants/merchantTail.ts'
 import { refuseElsewhere } from '../platform/database/elsewhere.ts'
-import { asksFor } from '../platform/database/fairPool.ts'
+import { asksFor, pressedWeight } from '../platform/database/fairPool.ts'
 import { isMarked, marked } from '../vault/marks.ts'
 import { seal, unseal } from '../vault/seal.ts'
 import type { CheckoutParts } from './parts.ts'
@@ -32,14 +32,14 @@ export const checkoutId = ({ keys }: Pick<CheckoutParts, 'keys'>, chance: string
 const shape = /^([0-9A-F]{32})\.([0-9a-z]{1,14})$/
 export const looksLikeCheckoutId = (text: string): boolean => shape.test(text)
 
-/** A checkout that was not deleted; its time may be over. */
-export async function openCheckout(parts: CheckoutParts, wireId: string): Promise<Checkout | undefined> {
+/** A checkout that was not deleted; its time may be over. `isPressed`: somebody presses Pay. */
+export async function openCheckout(parts: CheckoutParts, wireId: string, isPressed = false): Promise<Checkout | undefined> {
   const [, hex, tail] = shape.exec(wireId) ?? []
   const merchantId = tail === undefined ? undefined : parts.directory.merchantOfTail(tail)
   if (merchantId === undefined) return undefined
   parts.directory.mustServe(merchantId)
   const id = hex!.toLowerCase()
-  if (isMarked(parts.keys, id, mark)) asksFor(id)
+  if (isMarked(parts.keys, id, mark)) asksFor(id, isPressed ? pressedWeight : 1)
   const row = await findCheckout(parts.database.work, merchantId, id)
   if (!row) await refuseElsewhere(parts.database.work, merchantId)
   if (!row) return undefined

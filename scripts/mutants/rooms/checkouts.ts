@@ -62,9 +62,9 @@ export const checkoutsMutants: readonly Mutant[] = [
   { name: 'presses: what was declined is not known', file: 'src/checkouts/pay.ts', tests: ['pressTurns'],
     find: 'triedBefore(last?.attempt ?? 0)', instead: 'triedBefore(0)' },
   { name: 'checkouts: what was made up waits as little', file: 'src/checkouts/checkout.ts', tests: ['marks'],
-    find: 'if (isMarked(parts.keys, id, mark)) asksFor(id)', instead: 'asksFor(id)' },
+    find: 'if (isMarked(parts.keys, id, mark)) asksFor', instead: 'asksFor' },
   { name: 'checkouts: of a crowd behind one address nobody is known', file: 'src/checkouts/checkout.ts', tests: ['marks'],
-    find: 'if (isMarked(parts.keys, id, mark)) asksFor(id)', instead: '' },
+    find: 'if (isMarked(parts.keys, id, mark)) asksFor', instead: 'if (mark.signs < 0) asksFor' },
   { name: 'checkouts: they carry no mark', file: 'src/checkouts/create.ts', tests: ['pressTurns'],
     find: '[checkoutId(parts, chance)]', instead: '[chance]' },
 ]

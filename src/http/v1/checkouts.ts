@@ -153,7 +153,7 @@ export const postCheckoutPayment =
     if (!admission.underWay(request, id, pressesAtOnce)) return tooManyAtOnce(parts, request)
     const form = shoppersForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    const checkout = await openCheckout(parts, id)
+    const checkout = await openCheckout(parts, id, true)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     // What its merchant said is held as well.
     if (!isHeldForBrowser(parts, request, checkout.values)) return tooManyAtOnce(parts, request)

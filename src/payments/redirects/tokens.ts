@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Addresses } from '../../connectors/connector.ts'
 import { merchantOfTail, merchantTail } from '../../merchants/merchantTail.ts'
-import { asksFor, redirectWeight } from '../../platform/database/fairPool.ts'
+import { asksFor, pressedWeight } from '../../platform/database/fairPool.ts'
 import { keyedHashes } from '../../vault/keys.ts'
 import { isMarked, marked } from '../../vault/marks.ts'
 import type { PaymentParts } from '../parts.ts'
@@ -44,7 +44,7 @@ export function readToken(
   if (merchantId === undefined) return undefined
   parts.directory.mustServe(merchantId)
   const hashes = hashesOf(parts, kind, token)
-  if (isMarked(parts.keys, secret!, mark)) asksFor(hashes[0]!.toString('hex'), redirectWeight)
+  if (isMarked(parts.keys, secret!, mark)) asksFor(hashes[0]!.toString('hex'), pressedWeight)
   return { merchantId, hashes }
 }
 

@@ -29,9 +29,9 @@ export function asksFor(name: string, weight = 1): void {
   if (asked) asked.named = { name, weight }
 }
 /** Who has begun goes on: of what one needs, a press of Pay asks twenty times as often as the look at a form. */
-const begunWeight = 1 / 16
-/** The addresses of a redirect are given to whoever has pressed Pay, and ask for more. */
-export const redirectWeight = 1 / 16
+const begunWeight = 1 / 256
+/** So does, before all who only look at forms, whoever presses Pay, and has pressed: presses wait for places of their own, so that few can ask for much by them. */
+export const pressedWeight = 1 / 65_536
 
 /** It has turned out that the same was tried so often before. */
 export function triedBefore(tries: number): void {

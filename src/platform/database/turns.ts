@@ -145,7 +145,7 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number, 
     let least: One | undefined
     let leastWeighs = Number.POSITIVE_INFINITY
     for (const one of named) {
-      const weighs = usesOfNamed.of(one.named!.name) * one.named!.weight
+      const weighs = (1 + usesOfNamed.of(one.named!.name)) * one.named!.weight
       if (weighs >= leastWeighs) continue
       leastWeighs = weighs
       least = one
