@@ -8,7 +8,7 @@ import { checkoutId, openCheckout, wireIdOf } from '../src/checkouts/checkout.ts
 import type { CheckoutParts } from '../src/checkouts/parts.ts'
 import { makeAddresses, readToken, tokenOf } from '../src/payments/redirects/tokens.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { askedBy, fairPool } from '../src/platform/database/fairPool.ts'
+import { askedBy, asksFor, fairPool } from '../src/platform/database/fairPool.ts'
 import { isMarked, marked } from '../src/vault/marks.ts'
 import { testKeys } from './support/gateway.ts'
 
@@ -44,8 +44,8 @@ describe('a mark', () => {
   })
 })
 
-/** At which place comes what is asked behind a crowd of the same address. */
-async function placeBehindCrowd(ask: (pool: pg.Pool) => unknown): Promise<number> {
+/** At which place comes what is asked behind a crowd of the same address. `looks`: each of that asks for something of its own, which was asked for by nobody. */
+async function placeBehindCrowd(ask: (pool: pg.Pool) => unknown, looks = false): Promise<number> {
   const begun: unknown[] = []
   const ends: (() => void)[] = []
   const query = (text: unknown) => {
@@ -53,7 +53,12 @@ async function placeBehindCrowd(ask: (pool: pg.Pool) => unknown): Promise<number
     return new Promise(resolve => ends.push(() => resolve({ rows: [] })))
   }
   const pool = fairPool({ query } as unknown as pg.Pool, systemClock, 60, 1)
-  const crowd = Array.from({ length: 20 }, () => askedBy('carrier', () => pool.query('crowd')))
+  const crowd = Array.from({ length: 20 }, (_, at) =>
+    askedBy('carrier', () => {
+      if (looks) asksFor(`${at}`)
+      return pool.query('crowd')
+    }),
+  )
   const own = Promise.resolve(askedBy('carrier', () => ask(pool))).catch(() => {})
   const settled = () => new Promise(resolve => setImmediate(resolve))
   for (let at = 0; at < ends.length; at++) {
@@ -73,6 +78,19 @@ describe('what we gave out', () => {
     assert.match(id, /^0123456789abcdef01234567[0-9a-f]{8}$/)
     assert.ok((await open(id)) <= 3)
     assert.ok((await open(chance)) >= 20, 'somebody made it up')
+  })
+
+  it('waits for none that only looks, where it is pressed, or was given to whoever has pressed', async () => {
+    const openIn = (pool: pg.Pool, isPressed: boolean) =>
+      openCheckout({ ...parts, database: { work: pool } } as never, wireIdOf(merchantId, checkoutId(parts, chance)), isPressed)
+    assert.ok((await placeBehindCrowd(pool => openIn(pool, true), true)) <= 3)
+    assert.ok((await placeBehindCrowd(pool => openIn(pool, false), true)) >= 20)
+    const token = tokenOf(makeAddresses(parts, 'https://pay.example', merchantId).page)
+    const redirected = (pool: pg.Pool) => {
+      readToken(parts, 'page', token)
+      return pool.query('own')
+    }
+    assert.ok((await placeBehindCrowd(redirected, true)) <= 3)
   })
 
   it('waits for no crowd: the addresses of a redirect', async () => {

@@ -67,4 +67,6 @@ export const checkoutsMutants: readonly Mutant[] = [
     find: 'if (isMarked(parts.keys, id, mark)) asksFor', instead: 'if (mark.signs < 0) asksFor' },
   { name: 'checkouts: they carry no mark', file: 'src/checkouts/create.ts', tests: ['pressTurns'],
     find: '[checkoutId(parts, chance)]', instead: '[chance]' },
+  { name: 'presses: they come as those who look', file: 'src/checkouts/checkout.ts', tests: ['marks'],
+    find: 'isPressed ? pressedWeight : 1', instead: 'isPressed ? 1 : 1' },
 ]

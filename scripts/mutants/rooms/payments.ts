@@ -453,4 +453,6 @@ export const paymentsMutants: readonly Mutant[] = [
     find: 'if (isMarked(parts.keys, secret!, mark)) asksFor', instead: 'asksFor' },
   { name: 'redirects: of a crowd behind one address nobody is known', file: 'src/payments/redirects/tokens.ts', tests: ['marks'],
     find: 'if (isMarked(parts.keys, secret!, mark)) asksFor', instead: 'if (isMarked(parts.keys, tail!, mark)) asksFor' },
+  { name: 'redirects: they come as those who look', file: 'src/payments/redirects/tokens.ts', tests: ['marks'],
+    find: ', pressedWeight)', instead: ', 1)' },
 ]
