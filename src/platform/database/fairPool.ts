@@ -14,7 +14,7 @@ const nobody: Asking = { whom: '', among: '', named: undefined, hasBegun: false,
 /** All that the work asks of such a pool is asked for them, until it has turned out who they are: of the networks around a caller for the last, the widest, among which he is of the first. */
 export function askedBy<Value>(around: string | readonly string[], work: () => Value): Value {
   const networks = typeof around === 'string' ? [around] : around
-  return asking.run({ whom: networks.at(-1)!, among: networks[0]!, named: undefined, hasBegun: false, tries: 0 }, work)
+  return asking.run({ ...nobody, whom: networks.at(-1)!, among: networks[0]! }, work)
 }
 
 /** It has turned out for whom the present work is done. */
