@@ -359,14 +359,16 @@ describe('chains', () => {
       () => new Promise<void>(end => ends.push(end)),
     )
   const haveBegun = (count: number) => eventually(async () => ends.length === count, `${count} have begun`)
-  /** Whatever waits. */
-  const isDone = async ({ inChain }: Pick<Database, 'inChain'>, merchantId: string) =>
+  /** In a chain, with nothing to read before. */
+  const takes = <Value>({ inChain }: Pick<Database, 'inChain'>, merchantId: string, chain: string, work: () => Value) =>
     inChain(
       merchantId,
-      'f'.repeat(32),
+      chain,
       async () => {},
-      async () => true,
+      async () => work(),
     )
+  /** Whatever waits. */
+  const isDone = (of: Pick<Database, 'inChain'>, merchantId: string) => takes(of, merchantId, 'f'.repeat(32), () => true)
   beforeEach(async () => {
     server = await makeDatabase()
     database = connect(server.connection, systemClock, error => assert.fail(error))
@@ -424,14 +426,9 @@ describe('chains', () => {
     const shop = (at: number) => `5a11d0000000000000000000000001${at.toString(16).padStart(2, '0')}`
     const work = (network: string, merchantId: string) =>
       askedBy(network, () =>
-        shoppers.inChain(
-          merchantId,
-          '1'.repeat(32),
-          async () => {},
-          async () => {
-            elapsed += 40
-          },
-        ),
+        takes(shoppers, merchantId, '1'.repeat(32), () => {
+          elapsed += 40
+        }),
       )
     for (let at = 0; at < 20; at++) await work(`stranger ${at}`, shop(at))
     for (let at = 0; at < 6; at++) await work(`shopper ${at}`, mine)
@@ -466,14 +463,9 @@ describe('chains', () => {
     let elapsed = 0
     const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
     await askedBy('carrier', () =>
-      shoppers.inChain(
-        mine,
-        'f'.repeat(32),
-        async () => {},
-        async () => {
-          elapsed += 1000
-        },
-      ),
+      takes(shoppers, mine, 'f'.repeat(32), () => {
+        elapsed += 1000
+      }),
     )
     for (let at = 0; at < 60; at++)
       all.push(askedBy([`2001:db8:0:${at}::/64`, '2001:db8:0::/48'], () => begin('wide', shoppers, mine, at)))
@@ -489,14 +481,9 @@ describe('chains', () => {
       const shoppers = forShoppers(database, { ...systemClock, elapsed: () => elapsed })
       const press = (network: string, chain: number, milliseconds: number) =>
         askedBy(network, () =>
-          shoppers.inChain(
-            mine,
-            chain.toString(16).padStart(32, '0'),
-            async () => {},
-            async () => {
-              elapsed += milliseconds
-            },
-          ),
+          takes(shoppers, mine, chain.toString(16).padStart(32, '0'), () => {
+            elapsed += milliseconds
+          }),
         )
       // Who has used more than all others, at the merchant where most was used, comes by no other turn.
       await press('carrier', 1000, 3000)

@@ -296,5 +296,5 @@ export const connectorsMutants: readonly Mutant[] = [
   { name: 'wire: a number that is cut stays', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
     find: 'withoutCutNumber(withoutNumber(text, one), one)', instead: 'withoutNumber(text, one)' },
   { name: 'wire: of a short number that is cut six are shown', file: 'src/connectors/cards/iso8583/masking.ts', tests: ['iso8583'],
-    find: 'end[shownDigits(number).first.length]', instead: 'end[6]' },
+    find: 'digits.at(shownDigits(number).first.length - length)', instead: 'digits.at(6 - length)' },
 ]

@@ -392,7 +392,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'turns: who has come comes again by his name', file: 'src/platform/database/turns.ts', tests: ['databaseTurns'],
     find: '    named.delete(one)', instead: '' },
   { name: 'turns: what is asked for weighs the same for all', file: 'src/platform/database/turns.ts', tests: ['databaseTurns'],
-    find: ' * one.named!.weight', instead: '' },
+    find: '(1 + usesOfNamed.of(name)) * weight', instead: '1 + usesOfNamed.of(name)' },
   { name: 'pools: who has begun waits as who begins', file: 'src/platform/database/fairPool.ts', tests: ['databaseTurns'],
     find: 'named && hasBegun ?', instead: 'named && hasBegun && named.weight < 0 ?' },
   { name: 'pools: what is asked for is not told', file: 'src/platform/database/fairPool.ts', tests: ['databaseTurns'],

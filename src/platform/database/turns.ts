@@ -102,10 +102,10 @@ const halfLifeMilliseconds = 5000
  * is whoever asks for something of his own where many share a key. Of equals comes next who came first. Throws NoTurn when the turn did not come in time.
  */
 export function leastFirst(clock: Clock, patienceSeconds: number, most: number, { cost, abreast }: UseCount = byTime): Turns {
-  type One = Waiting & { readonly key: string; readonly named: Named | undefined }
+  type One = Waiting & { readonly key: string }
   /** All who wait, each behind those of his own. */
   const lines = new Map<string, Set<One>>()
-  const named = new Set<One>()
+  const named = new Map<One, Named>()
   /** Places in the common line, in its order: the first of that line takes it. */
   const places = new Set<{ readonly key: string }>()
   const placesOf = new Map<string, number>()
@@ -144,8 +144,8 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number, 
   const leastNamed = (): One | undefined => {
     let least: One | undefined
     let leastWeighs = Number.POSITIVE_INFINITY
-    for (const one of named) {
-      const weighs = (1 + usesOfNamed.of(one.named!.name)) * one.named!.weight
+    for (const [one, { name, weight }] of named) {
+      const weighs = (1 + usesOfNamed.of(name)) * weight
       if (weighs >= leastWeighs) continue
       leastWeighs = weighs
       least = one
@@ -164,9 +164,9 @@ export function leastFirst(clock: Clock, patienceSeconds: number, most: number, 
   }
   const turn = (key: string, what: Named | undefined) =>
     comesInTime(clock, patienceSeconds, ({ come }) => {
-      const one = { key, named: what, come }
+      const one = { key, come }
       lines.set(key, (lines.get(key) ?? new Set()).add(one))
-      if (what) named.add(one)
+      if (what) named.set(one, what)
       stand(key)
       return () => leave(one)
     })

@@ -31,10 +31,10 @@ function withoutLongRows(text: string): string {
 /** Where the field ends in the number, the beginning that is left would say with the last four what lies between. */
 function withoutCutNumber(text: string, number: string): string {
   const digits = [...text.matchAll(/\d/g)]
-  for (let length = Math.min(number.length - 1, digits.length); length >= cutShortest; length--) {
-    const end = digits.slice(-length)
-    if (!number.startsWith(end.map(([digit]) => digit).join(''))) continue
-    const from = end[shownDigits(number).first.length]!.index
+  const row = digits.join('')
+  for (let length = number.length - 1; length >= cutShortest; length--) {
+    if (!row.endsWith(number.slice(0, length))) continue
+    const from = digits.at(shownDigits(number).first.length - length)!.index
     return text.slice(0, from) + crossed(text.slice(from))
   }
   return text
