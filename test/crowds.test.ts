@@ -27,7 +27,9 @@ import { healthRoutes } from '../src/http/health.ts'
 import { listen, listenersMost } from '../src/http/listening.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import {
+  crowdedBytesMost,
   crowdedOpeningsMost,
+  largeBytesMost,
   merchantsMost,
   ofMerchantMost,
   openingsMost,
@@ -60,8 +62,12 @@ import { slowBank } from './support/slowBank.ts'
 type FakeSocket = Socket & { closed: boolean }
 const someAnswer = () => Object.assign(new EventEmitter(), { destroy() {} }) as unknown as ServerResponse
 
-function makeWatch(isShared?: (address: string) => boolean, clock = systemClock) {
-  const connections = watchConnections(clock, undefined, isShared)
+function makeWatch(
+  isShared?: (address: string) => boolean,
+  clock = systemClock,
+  refuse?: (socket: Socket, caller: string) => void,
+) {
+  const connections = watchConnections(clock, undefined, isShared, refuse)
   const madeFrom = (remoteAddress: string, enter: (socket: Socket) => unknown): FakeSocket => {
     const socket = Object.assign(new EventEmitter(), {
       remoteAddress,
@@ -152,6 +158,119 @@ describe('small pieces of bodies in one second', () => {
     assert.ok(Math.abs(takenOf(callers, share, '10.0.0.1') - ofAll - 6 * share) <= 40)
     // One that names nobody speaks for all.
     assert.equal(takenOf(['10.0.0.1'], ofAll + 9, '10.0.0.1'), ofAll)
+  })
+})
+
+describe('bytes of large bodies in one second', () => {
+  const piece = 16 * 1024
+  const [ofOne, ofCrowd] = [largeBytesMost / piece, crowdedBytesMost / piece]
+  const told: string[] = []
+  function watchIn(clock: Clock) {
+    told.length = 0
+    const watch = makeWatch(
+      address => address === '10.0.0.1',
+      clock,
+      (socket, caller) => {
+        told.push(caller)
+        socket.destroy()
+      },
+    )
+    /** How many pieces are taken on one connection, from there or of that caller of a proxy, until one is not. */
+    const taken = (address: string, caller = address): number => {
+      const socket = watch.socketFrom(address)
+      const incoming = watch.begin(socket, caller)
+      for (let count = 0; count < 2 * ofOne; count++) if (!watch.connections.sends(incoming, piece)) return count
+      socket.destroy()
+      return Number.POSITIVE_INFINITY
+    }
+    const knows = (address: string, merchantId: string, caller?: string) => {
+      const socket = watch.socketFrom(address)
+      watch.connections.isServers(watch.ask(socket, caller), merchantId)
+      socket.destroy()
+    }
+    return { ...watch, taken, knows, isLetIn: (address: string) => watch.connections.admits(address, false) }
+  }
+
+  it('are so many of all strangers; beyond it each of their networks has a few, and comes again when that is made up for', () => {
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, taken, isLetIn } = watchIn(clock)
+    assert.equal(taken('192.0.2.1'), ofOne)
+    assert.deepEqual([isLetIn('192.0.2.1'), isLetIn('192.0.2.2'), isLetIn('::ffff:192.0.2.1')], [false, true, false])
+    assert.equal(taken('192.0.2.2'), ofCrowd)
+    assert.deepEqual([isLetIn('192.0.2.2'), isLetIn('192.0.2.3')], [false, true])
+    // A /48 four times as much, all in it together.
+    const taking = Array.from({ length: 6 }, (_, at) => taken(`2001:db8:1:${(at << 8).toString(16)}::1`))
+    assert.deepEqual(taking, [ofCrowd, ofCrowd, ofCrowd, ofCrowd - 3, 0, 0]) // what each sent beyond is counted
+    tick(1)
+    assert.deepEqual([isLetIn('192.0.2.1'), isLetIn('192.0.2.2')], [false, true], 'the first has ten seconds to make up for')
+    // Who goes on meanwhile has no more for it.
+    const socket = socketFrom('192.0.2.1')
+    assert.equal(connections.sends({ socket } as unknown as IncomingMessage, piece), false)
+    for (let second = 2; second < 10; second++) tick(second)
+    assert.equal(isLetIn('192.0.2.1'), false)
+    for (let second = 10; second < 13; second++) tick(second)
+    assert.equal(isLetIn('192.0.2.1'), true)
+    assert.equal(taken('192.0.2.1'), ofOne)
+    assert.deepEqual(told, [], 'strangers are closed without a word')
+    connections.stop()
+  })
+
+  it('count what comes too much as well: a crowd that goes on has a few in each second', () => {
+    const { clock, tick } = standingClock()
+    const { connections, taken } = watchIn(clock)
+    const crowd = Array.from({ length: 256 }, (_, at) => `192.0.2.${at}`)
+    const sums = [0, 1, 2, 3].map(second => {
+      tick(second)
+      return crowd.reduce((sum, address) => sum + taken(address), 0)
+    })
+    const [first, ...later] = sums
+    assert.ok(first! < ofOne + crowd.length * ofCrowd, `${first}`)
+    for (const sum of later) assert.ok(sum <= crowd.length * ofCrowd, `${sum}`)
+    connections.stop()
+  })
+
+  it('are as many of one merchant’s servers together, who is told; a crowd of strangers, or another merchant’s, is not his', () => {
+    const { clock, tick } = standingClock()
+    const { connections, taken, knows, isLetIn } = watchIn(clock)
+    for (const address of ['198.51.100.1', '198.51.100.2']) knows(address, 'one')
+    knows('198.51.100.3', 'another')
+    assert.equal(taken('192.0.2.1'), ofOne)
+    assert.equal(taken('198.51.100.1'), ofOne)
+    assert.equal(taken('198.51.100.2'), 0)
+    assert.deepEqual(told, ['198.51.100.1', '198.51.100.2'])
+    assert.equal(taken('198.51.100.3'), ofOne)
+    assert.equal(isLetIn('198.51.100.1'), true)
+    tick(1)
+    assert.equal(taken('198.51.100.2'), ofOne)
+    connections.stop()
+  })
+
+  it('are as many of one person whom we know, however many strangers are about', () => {
+    const { clock } = standingClock()
+    const { connections, socketFrom, begin, taken } = watchIn(clock)
+    assert.equal(taken('192.0.2.1'), ofOne)
+    const takenOf = (name: string) => {
+      const incoming = begin(socketFrom('192.0.2.1'))
+      connections.knows(incoming, name)
+      let count = 0
+      while (connections.sends(incoming, piece)) count++
+      return count
+    }
+    assert.deepEqual(['a', 'a', 'b'].map(takenOf), [ofOne, 0, ofOne])
+    connections.stop()
+  })
+
+  it('are counted of each caller behind a proxy, who is told; the proxy may send all', () => {
+    const { clock } = standingClock()
+    const { connections, taken, knows, isLetIn } = watchIn(clock)
+    knows('10.0.0.1', 'one', '198.51.100.1')
+    assert.equal(taken('10.0.0.1', '192.0.2.1'), ofOne)
+    assert.equal(taken('10.0.0.1', '192.0.2.2'), ofCrowd)
+    assert.equal(taken('10.0.0.1', '198.51.100.1'), ofOne)
+    assert.deepEqual(told, ['192.0.2.1', '192.0.2.2', '198.51.100.1'])
+    assert.equal(taken('10.0.0.1'), Number.POSITIVE_INFINITY)
+    assert.equal(isLetIn('10.0.0.1'), true)
+    connections.stop()
   })
 })
 
@@ -1204,7 +1323,14 @@ describe('a proxy whose caller has too much under way', () => {
   it('gets one for bodies that make room', async () => {
     const size = 250 * 1024
     const body = Buffer.from(head('192.0.2.7', `Content-Length: ${size + 1}`) + 'a'.repeat(size))
-    const crowd = Array.from({ length: Math.ceil(unfinishedBytesMost / size) + 2 }, () => send(body))
+    const crowd: Heard[] = []
+    const most = Math.ceil(unfinishedBytesMost / size) + 2
+    while (crowd.length < most) {
+      crowd.push(send(body))
+      if (crowd.length % 60 > 0) continue
+      await isRead()
+      await new Promise(resolve => setTimeout(resolve, 1100)) // twice as many strangers may send in a second
+    }
     const answered = () => crowd.filter(({ got }) => got !== '')
     await eventually(async () => answered().length > 0, 'some are answered')
     await Promise.all(answered().map(assertRefused))
@@ -2237,7 +2363,8 @@ describe('requests of a token', () => {
   it('whose bodies come faster than they are read are not gathered without end', async () => {
     const size = 250 * 1024
     const request = `POST /v1/payments HTTP/1.1\r\nHost: ${new URL(gateway.baseUrl).host}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${size}\r\n\r\n${'a'.repeat(size)}`
-    const sockets = Array.from({ length: 33 }, () => connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1'))
+    const to = { port: Number(new URL(gateway.baseUrl).port), host: '127.0.0.1', localAddress: '127.0.0.3' }
+    const sockets = Array.from({ length: 33 }, () => connect(to))
     const closed = sockets.map(ended)
     for (const socket of sockets) for (let count = 0; count < unfinishedMost - 1; count++) socket.write(request)
     await Promise.race(closed)

@@ -3,15 +3,16 @@
 
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
 import http from 'node:http'
 import { BlockList, connect, type Socket } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
 import { authenticator } from '../src/http/authenticate.ts'
 import { networkConnectionsMost, type Patience } from '../src/http/connections.ts'
 import { noteFailure } from '../src/http/failure.ts'
 import type { HttpParts } from '../src/http/parts.ts'
-import { strangersOpeningsMost } from '../src/http/rates.ts'
+import { largeBodyBytes, largeBytesMost, strangersOpeningsMost } from '../src/http/rates.ts'
 import type { Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
 import { clockWith, systemClock, systemRandom, type Timer } from '../src/platform/clock.ts'
@@ -806,6 +807,74 @@ it('connections beyond those that a network may open in a second are closed, wha
     for (const one of await Promise.all(Array.from({ length: 100 }, isServed))) served += Number(one)
   assert.equal(served, strangersOpeningsMost)
   await server.close()
+})
+
+describe('bytes of large bodies in a second', () => {
+  const never: Timer = { cancel() {}, unref: () => never }
+  /** Some that lie in the kernel, on their way. */
+  const onTheWay = 16 * 1024 * 1024
+  const body = 'a'.repeat(bodyMax)
+  const headOf = (length: number, ...more: string[]) =>
+    lines('POST / HTTP/1.1', ...(more.length > 0 ? more : ['Host: x']), form, `Content-Length: ${length}`)
+  let server: ReturnType<typeof serverOf>
+  let port: number
+  beforeEach(async () => {
+    const answer = () => ({ status: 200, body: '{}' })
+    server = serverOf((_, name) => ({ name, answer }), undefined, { ...systemClock, every: () => never })
+    port = await server.listen(0, '127.0.0.1')
+  })
+  afterEach(() => server.close())
+
+  const statusOf = async (request: string): Promise<number> => {
+    const line = open(port)
+    line.write(request)
+    const status = await line.next().then(
+      answer => answer.status,
+      () => 0,
+    )
+    close(line)
+    return status
+  }
+
+  it('are so many of strangers, and then it is over with those who sent them', async () => {
+    let taken = 0
+    while ((await statusOf(headOf(bodyMax) + body)) === 200) taken++
+    assert.equal(taken, largeBytesMost / bodyMax)
+    assert.equal(await statusOf(`${headOf(1)}a`), 0)
+  })
+
+  it('are not those of small ones', async () => {
+    const small = headOf(largeBodyBytes) + 'a'.repeat(largeBodyBytes)
+    const line = open(port)
+    for (let bytes = 0; bytes < largeBytesMost + small.length; bytes += largeBodyBytes) {
+      line.write(small)
+      assert.equal((await line.next()).status, 200)
+    }
+    close(line)
+  })
+
+  const refused: Record<string, readonly [number, string]> = {
+    'that is meant for another': [400, headOf(2 ** 40, 'Host: x', 'Host: y')],
+    'whose coding nobody knows': [501, lines('POST / HTTP/1.1', 'Host: x', 'Transfer-Encoding: gzip, chunked')],
+    'that is no HTTP': [400, 'none of it\r\n\r\n'],
+  }
+  for (const [name, [status, head]] of Object.entries(refused))
+    it(`are those too that come behind a request ${name}`, { timeout: 60_000 }, async () => {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      const closed = ended(socket)
+      socket.write(head)
+      const [answer] = await once(socket, 'data')
+      assert.match(`${answer}`, new RegExp(`^HTTP/1.1 ${status} `))
+      const send = () => {
+        while (!socket.destroyed && socket.write(body));
+      }
+      socket.on('drain', send)
+      send()
+      await closed
+      const { bytesWritten } = socket
+      assert.ok(bytesWritten > largeBytesMost && bytesWritten < largeBytesMost + onTheWay, `${bytesWritten} bytes`)
+      assert.equal(await statusOf(`${headOf(1)}a`), 0)
+    })
 })
 
 it('an answer that cannot be written is one 500, and the next request is answered', async () => {

@@ -60,6 +60,8 @@ export type Connections = {
   /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`. False = too many small
    * ones of his network in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: string): boolean
+  /** So many more bytes of a large body have come. False = too many of his network in this second: the connection is closed, a merchant's and a proxy’s after a 429. */
+  sends(incoming: IncomingMessage, bytes: number): boolean
   /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
   /** It is of somebody whom we know, by `name`: strangers, however much they send, cost him nothing of what he sends. False = he sends too many at once. */
@@ -306,8 +308,8 @@ export function watchConnections(
     refuse(one.socket, networkName(one.caller))
   }
 
-  function tooMuch(one: OpenConnection): false {
-    if (isOfProxy(one)) refuse(one.socket, networkName(one.caller))
+  function tooMuch(one: OpenConnection, isTold = isOfProxy(one)): false {
+    if (isTold) refuse(one.socket, networkName(one.caller))
     else endParsing(one.socket)
     return false
   }
@@ -349,11 +351,15 @@ export function watchConnections(
 
   function closeSoon(socket: Socket): void {
     stopParsing(socket)
-    // What still comes is taken in: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
+    // What still comes is taken in, as much as of large bodies: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
     socket.destroySoon = () => socket.end()
     const one = connections.get(socket)
-    if (!one) socket.destroy()
-    else if (one.endsBefore === undefined) endsIn(one, isOwed(one) ? answerSeconds : lingerOf(one))
+    if (!one) return void socket.destroy()
+    if (one.endsBefore !== undefined) return
+    endsIn(one, isOwed(one) ? answerSeconds : lingerOf(one))
+    socket.removeAllListeners('data').on('data', ({ length }: Buffer) => {
+      if (!rates.admitsBytes(one.caller.names, length)) endParsing(socket)
+    })
   }
 
   return {
@@ -419,6 +425,14 @@ export function watchConnections(
       const one = connections.get(socket)
       if (!one) return false
       return rates.admitsPiece(one.network.names, () => aroundOf(caller), bytes) || tooMuch(one)
+    },
+    sends(incoming, bytes) {
+      const one = connections.get(incoming.socket)
+      if (!one) return false
+      const { names } = one.caller
+      return (
+        rates.admitsBytes(names, bytes, known.get(incoming)?.name) || tooMuch(one, isOfProxy(one) || rates.isMerchants(names))
+      )
     },
     keeps,
     knows(incoming, name) {

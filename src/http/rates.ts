@@ -1,5 +1,5 @@
-// What the callers of each network send in a second, and all strangers together, before anything has its turn: connections, requests behind others, and small pieces of
-// bodies. What comes through trusted proxies is of many callers, and is not counted by its connections.
+// What the callers of each network send in a second, and all strangers together, before anything has its turn: connections, requests behind others, small pieces of
+// bodies, and large bodies. What comes through trusted proxies is of many callers, and is not counted by its connections.
 
 import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
@@ -22,6 +22,12 @@ export const pipelinedMost = 2048
 export const pipelinedOfAllMost = 8192
 /** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
+/** A body beyond so many bytes is a large one. */
+export const largeBodyBytes = 4096
+/** Bytes of large bodies that one merchant's servers send in a second, one person of the office, and all strangers together. */
+export const largeBytesMost = 32 * 1024 * 1024
+/** Once strangers sent more each of their networks has so much, for a while: one of the largest bodies. Who sent more than he has opens no connection until that is made up for. */
+export const crowdedBytesMost = 288 * 1024
 /** So long after strangers sent too much they still have less. */
 const crowdedSeconds = 10
 /** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant a few. */
@@ -40,6 +46,8 @@ export type ArrivalRates = {
   admitsBehind(around: NetworkNames, headers: number): boolean
   /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself. */
   admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
+  /** So many more bytes of a large body, sent by somebody whom we know, where there is a `name`. */
+  admitsBytes(around: NetworkNames, bytes: number, name?: string): boolean
   /** Is it one of strangers who send too many requests behind others just now? */
   isCrowd(around: NetworkNames): boolean
   /** Was a token used from there within the hour? */
@@ -56,11 +64,22 @@ export function countArrivals(clock: Clock): ArrivalRates {
   /** Whose server asked last from a network, and when; and the networks of each. Both have those last that asked last. */
   const merchants = new Map<string, { readonly asked: number; readonly merchantId: string }>()
   const networksOf = new Map<string, Set<string>>()
+  const largeBytes = new Map<string, number>()
+  /** Of networks of strangers, less what they may send in the seconds since. */
+  const strangersBytes = new Map<string, number>()
   let rushUntil = Number.NEGATIVE_INFINITY
   let crowdedUntil = Number.NEGATIVE_INFINITY
+  let heavyUntil = Number.NEGATIVE_INFINITY
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
+  const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : largeBytesMost)
   const second = clock.every(1000, () => {
-    for (const counts of [openings, behind, smallPieces]) counts.clear()
+    for (const counts of [openings, behind, smallPieces, largeBytes]) counts.clear()
+    for (const [network, sent] of strangersBytes) {
+      const most = strangersBytesMost() * networkShare(network)
+      const left = Math.min(sent - most, crowdedSeconds * most)
+      if (left > 0) strangersBytes.set(network, left)
+      else strangersBytes.delete(network)
+    }
   })
 
   /** So many more of each network around a caller. False = too many. */
@@ -91,6 +110,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
     admits(around, isTls) {
       if (isProxys(around)) return true
       if (isMerchants(around)) return isWithin(openingsMost, openings, withMerchant(around))
+      if (!isWithin(strangersBytesMost(), strangersBytes, around, 0)) return false
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
       const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : strangersOpeningsMost
@@ -115,6 +135,13 @@ export function countArrivals(clock: Clock): ArrivalRates {
       // A proxy that speaks of nobody speaks for all.
       if (isProxys(whose)) return !isTooMuch
       return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
+    },
+    admitsBytes(around, bytes, name) {
+      if (name !== undefined) return addTo(largeBytes, `by ${name}`, bytes) <= largeBytesMost
+      if (isProxys(around)) return true
+      if (isMerchants(around)) return isWithin(largeBytesMost, largeBytes, withMerchant(around), bytes)
+      if (addTo(largeBytes, '', bytes) > largeBytesMost) heavyUntil = soon()
+      return isWithin(strangersBytesMost(), strangersBytes, around, bytes)
     },
     isMerchants,
     isCrowd: around => isStranger(around) && clock.elapsed() < crowdedUntil,

@@ -27,6 +27,7 @@ import { isTooLong, shortHead } from './head.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import { type Listening, listen } from './listening.ts'
 import type { HttpParts } from './parts.ts'
+import { largeBodyBytes } from './rates.ts'
 import { type Destination, plainPath, type Router } from './router.ts'
 import { fairTurns } from './turns.ts'
 
@@ -444,7 +445,7 @@ function readBody(
   incoming: IncomingMessage,
   caller: string,
   bodyMax: number,
-  { cuts, keeps, takes, waits }: Connections,
+  { cuts, keeps, sends, takes, waits }: Connections,
   done: (bytes: number, unread?: Unread) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
@@ -454,6 +455,7 @@ function readBody(
     const at = length
     length += chunk.length
     if (at > 0 && !takes(incoming.socket, chunk.length, caller)) return
+    if (length > largeBodyBytes && !sends(incoming, chunk.length)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return
