@@ -290,6 +290,23 @@ describe('what is a card number', () => {
     assert.ok(!mayBeRepeated('⁴⁵³⁹⁵⁷⁸⁷⁶³⁶²¹⁴⁸⁵'), 'nor a mistyped one')
   })
 
+  test('a figure in thousands is looked at whole; figures that follow each other, or are parted elsewhere, are not one', () => {
+    for (const sign of [',', '’', "'", '_', '\u066c', '&#8217;']) {
+      const masked = mask(`Total: ${['4', '539', '578', '763', '621', '486'].join(sign)}.00 EUR`)
+      assert.doesNotMatch(masked, /539|578|763/)
+    }
+    assert.equal(mask('36,259,600,000,004'), 'xx,xxx,xxx,xx0,004')
+    for (const text of [
+      '4,539,578, 763,621,486',
+      "4,539,578'763,621,486",
+      '4,539,578,763,62,1486',
+      '45,39,578,763,621,486',
+      '4,539,578,763,621,487',
+      '1,234,567,890,123,456',
+    ])
+      assert.equal(mask(text), text)
+  })
+
   test('one that is known goes wherever it stands, whatever is between its digits and beside them', () => {
     const spaced = (sign: string) => number.replace(/\d{2}(?=\d)/g, `$&${sign}`)
     for (const [text, left] of [

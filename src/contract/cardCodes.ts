@@ -81,11 +81,12 @@ export function placesOfCodes(text: string, isGone: (at: number) => boolean, inR
     while (isGone(end)) end++
     return !inRows || end - begin < gone
   }
-  const behindAnother = (first: number, begin: number) => inRows && isGone(first) && !isGone(begin - 1) && isBesideAnother(first)
+  const wentBesideAnother = (first: number): boolean => isGone(first) && isBesideAnother(first)
+  const behindAnother = (first: number, begin: number) => inRows && wentBesideAnother(first) && !isGone(begin - 1)
   for (const [pattern, counts] of [
     [ownNamed, isGone],
-    [namedBeside, (first: number) => isGone(first) && isBesideAnother(first)],
-    [behindStripe, (first: number) => isGone(first) && isBesideAnother(first)],
+    [namedBeside, wentBesideAnother],
+    [behindStripe, wentBesideAnother],
     [behindExpiry, isBesideAnother],
     [rightBehindExpiry, behindAnother],
     [rightBehindYear, behindAnother],
@@ -94,11 +95,10 @@ export function placesOfCodes(text: string, isGone: (at: number) => boolean, inR
       const first = index + before.length
       cardInGroups.lastIndex = first
       if (cardInGroups.test(plain) || !counts(first, index)) continue
-      for (let at = first; at < index + found.length; at++) if (isDigit.test(plain[at]!)) places.add(at)
+      for (let at = first; at < index + found.length; at++) if (valueOfDigit(plain.charCodeAt(at)) !== undefined) places.add(at)
     }
   return places
 }
-const isDigit = /\p{Nd}/u
 
 /** Hides the digits of each CVV. `besideNumber`: a card number stands in the text, or stood there. */
 export function hideCodes(text: string, besideNumber: boolean, hide: (digits: string) => string): string {

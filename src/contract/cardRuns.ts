@@ -1,6 +1,6 @@
 // Runs of digits in a text, and the card numbers in them: what begins and ends at the edge of a group of digits, has a right check digit, and is written as a card number is.
 // Dots, spaces, hyphens and invisible characters inside a run count as nothing; digits of other scripts count as digits, raised, lowered and circled ones too. Other signs, and marks of HTML,
-// stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
+// stand inside a card number only where its digits are grouped as on a card or by thousands, or each stands alone: dates, coordinates and lists are full of them.
 
 /** Digits of a card number. */
 export const shortestNumber = 12
@@ -17,6 +17,13 @@ const ordinaryGap = new RegExp(`^${ordinary}$`, 'v')
 const digit = /\p{Nd}/u
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
+
+/** The same of a figure as programs write it, in thousands: `4,539,578,763,621,486`. */
+const thousands = Array.from({ length: longestNumber + 1 }, (_, length) => {
+  let groups = 1
+  for (let place = length - 3; place > 0; place -= 3) groups |= 1 << place
+  return groups
+})
 
 /** Replaces the numbers that have one of the lengths that their first twelve digits allow; those that overlap are one. `known`: digits of numbers that need no group of their own. */
 export function replaceIn(
@@ -103,6 +110,7 @@ export function findRun(text: string, from: number): { readonly start: number; r
 }
 
 type Run = {
+  readonly text: string
   /** The digits, one character each. */
   readonly digits: string
   /** Of each digit: where it stands in the text, how many units it takes there, and whether a group of digits begins with it. */
@@ -155,7 +163,7 @@ function readRun(text: string): Run {
     }
     position += width
   }
-  return { ...room, digits: values.toString('latin1', 0, place) }
+  return { ...room, text, digits: values.toString('latin1', 0, place) }
 }
 
 /** One space, hyphen or full stop is what most gaps are. */
@@ -192,14 +200,28 @@ function endOfNumber(
   return undefined
 }
 
-/** Is there nothing strange between its digits, and do they hold no date, or do they stand in groups as on a card, or each alone? */
+/** Is there nothing strange between its digits, and do they hold no date, or do they stand in groups as on a card, or of thousands, or each alone? */
 function isWritten(run: Run, first: number, last: number): boolean {
   const { begins, strange } = run
   if (strange[first] === strange[last]) return !holdsDate(run, first, last)
   const length = last - first + 1
   let groups = 1
   for (let place = first + 1; place <= last; place++) if (begins[place]) groups |= 1 << (place - first)
-  return groups === cardGroups[length] || groups === 2 ** length - 1
+  if (groups === cardGroups[length] || groups === 2 ** length - 1) return true
+  return groups === thousands[length] && isWhole(run, first, last)
+}
+
+/** The same sign parts all its groups, and no others from it: it is not two figures, nor in the middle of a longer one. */
+function isWhole(run: Run, first: number, last: number): boolean {
+  const gap = gapBefore(run, last - 2)
+  for (let place = first; place <= last + 1; place++)
+    if (run.begins[place] && (gapBefore(run, place) === gap) !== (place > first && place <= last)) return false
+  return true
+}
+
+/** Undefined before the first digit, and behind the last. */
+function gapBefore({ at, digits, text, widths }: Run, place: number): string | undefined {
+  return place > 0 && place < digits.length ? text.slice(at[place - 1]! + widths[place - 1]!, at[place]) : undefined
 }
 
 /** Three of its groups are a date, as no card has them: stays of hotels (`24.12.2026 - 30.12.2026`), and the times of logs. */
