@@ -1,8 +1,12 @@
 // The simulators' pages: what a tester may press stands apart from what shoppers would see, and every button keeps what it says.
 
 import assert from 'node:assert/strict'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import type { Request } from '../src/http/answer.ts'
 import { languages } from '../src/pages/languages/languages.ts'
+import { forwardTo } from '../src/sandbox/forward.ts'
 import { decode } from './support/entities.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper, type Seen, type Shopper } from './support/shopper.ts'
@@ -166,4 +170,26 @@ describe('the shop', () => {
     const [plain] = await pagesOf({ ...challenge, entityId: looks.plain })
     assert.match(plain!.headers.get('content-security-policy')!, /img-src data:;/)
   })
+})
+
+it('however many pages are asked for, a few connections hand them on: whatever else is asked there waits behind no crowd', async () => {
+  let opened = 0
+  const asked: (() => void)[] = []
+  const server = http.createServer(({ method, url }, outgoing) => {
+    asked.push(() => outgoing.writeHead(201, { 'Content-Type': 'text/html', 'X-Own': '1' }).end(`${method} ${url}`))
+  })
+  server.on('connection', () => opened++)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const forward = forwardTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}/page`)
+  const page = { method: 'POST', query: 'a=ü b', headers: {}, body: 'c=d' } as unknown as Request
+  const answers = Array.from({ length: 200 }, () => forward(page, {}))
+  for (let answered = 0; answered < answers.length; answered++) {
+    await eventually(async () => asked.length > answered, 'it is asked')
+    asked[answered]!()
+  }
+  for (const { status, body, headers } of await Promise.all(answers))
+    assert.deepEqual([status, body, headers], [201, 'POST /page?a=%C3%BC%20b', { 'Content-Type': 'text/html' }])
+  assert.equal(opened, 16)
+  server.closeAllConnections()
+  await new Promise(resolve => server.close(resolve))
 })

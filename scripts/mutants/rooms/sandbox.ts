@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const sandboxMutants: readonly Mutant[] = [
+  { name: 'simulators: each page that is handed on opens a connection', file: 'src/sandbox/forward.ts', tests: ['simulatorPages'],
+    find: 'maxSockets: 16', instead: 'maxSockets: 1000' },
   { name: 'inspector: the acquirer host opens one by itself', file: 'src/sandbox/acquirerHost/main.ts', tests: ['inspector'],
     find: '  refuseInspector()\n', instead: '' },
   { name: 'inspector: the acquirer host is started with a door for it', file: 'src/sandbox/acquirerHost/process.ts', tests: ['inspector'],
