@@ -351,14 +351,14 @@ export function watchConnections(
 
   function closeSoon(socket: Socket): void {
     stopParsing(socket)
-    // What still comes is taken in, as much as of large bodies: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
+    // What still comes is taken in, of others than proxies as much as of large bodies: the kernel would answer it with a reset, and a proxy takes that for a server that is down.
     socket.destroySoon = () => socket.end()
     const one = connections.get(socket)
     if (!one) return void socket.destroy()
     if (one.endsBefore !== undefined) return
     endsIn(one, isOwed(one) ? answerSeconds : lingerOf(one))
     socket.removeAllListeners('data').on('data', ({ length }: Buffer) => {
-      if (!rates.admitsBytes(one.caller.names, length)) endParsing(socket)
+      if (!rates.admitsBytes(one.network.names, length)) endParsing(socket)
     })
   }
 

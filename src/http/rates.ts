@@ -24,9 +24,12 @@ export const pipelinedOfAllMost = 8192
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 /** A body beyond so many bytes is a large one. */
 export const largeBodyBytes = 4096
-/** Bytes of large bodies that one merchant's servers send in a second, one person of the office, and all strangers together. */
+/**
+ * Bytes of large bodies in a second: of one merchant's servers, of one person of the office, and of all strangers together; of one network of theirs, and, for a while after they
+ * were too many together, one of the largest bodies. What a network sends beyond counts in the seconds that follow. It may open connections all the same: small bodies of others come from there.
+ */
 export const largeBytesMost = 32 * 1024 * 1024
-/** Once strangers sent more each of their networks has so much, for a while: one of the largest bodies. Who sent more than he has opens no connection until that is made up for. */
+export const networkBytesMost = 8 * 1024 * 1024
 export const crowdedBytesMost = 288 * 1024
 /** So long after strangers sent too much they still have less. */
 const crowdedSeconds = 10
@@ -71,7 +74,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
   let crowdedUntil = Number.NEGATIVE_INFINITY
   let heavyUntil = Number.NEGATIVE_INFINITY
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
-  const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : largeBytesMost)
+  const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : networkBytesMost)
   const second = clock.every(1000, () => {
     for (const counts of [openings, behind, smallPieces, largeBytes]) counts.clear()
     for (const [network, sent] of strangersBytes) {
@@ -110,7 +113,6 @@ export function countArrivals(clock: Clock): ArrivalRates {
     admits(around, isTls) {
       if (isProxys(around)) return true
       if (isMerchants(around)) return isWithin(openingsMost, openings, withMerchant(around))
-      if (!isWithin(strangersBytesMost(), strangersBytes, around, 0)) return false
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
       const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : strangersOpeningsMost
