@@ -32,10 +32,12 @@ import {
   largeBytesMost,
   merchantsMost,
   networkBytesMost,
+  networkOpeningsMost,
   ofMerchantMost,
   openingsMost,
   pipelinedMost,
   strangersOpeningsMost,
+  tellingsMost,
   tlsCost,
 } from '../src/http/rates.ts'
 import { makeRests } from '../src/http/rests.ts'
@@ -206,12 +208,23 @@ describe('bytes of large bodies in one second', () => {
     const taking = Array.from({ length: 6 }, (_, at) => taken(`2001:db8:1:${(at << 8).toString(16)}::1`))
     assert.deepEqual(taking, [ofCrowd, ofCrowd, ofCrowd, ofCrowd - 3, 0, 0])
     tick(1)
-    assert.deepEqual([taken('192.0.2.1'), taken('192.0.2.5')], [0, ofCrowd - 1])
+    assert.deepEqual([taken('192.0.2.1'), taken('192.0.2.5'), taken('2001:db8:1:900::1')], [0, ofCrowd - 1, ofCrowd])
     for (let second = 2; second < 10; second++) tick(second)
     assert.equal(taken('192.0.2.1'), 0)
     for (let second = 10; second < 13; second++) tick(second)
     assert.equal(taken('192.0.2.1'), ofNetwork)
     assert.deepEqual(told, [], 'strangers are closed without a word')
+    connections.stop()
+  })
+
+  it('are made up for within ten seconds, however many they were', () => {
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, begin, taken } = watchIn(clock)
+    assert.equal(connections.sends(begin(socketFrom('192.0.2.1')), 100 * networkBytesMost), false)
+    for (let second = 1; second < 10; second++) tick(second)
+    assert.equal(taken('192.0.2.1'), 0)
+    for (let second = 10; second < 12; second++) tick(second)
+    assert.equal(taken('192.0.2.1'), ofNetwork)
     connections.stop()
   })
 
@@ -248,8 +261,37 @@ describe('bytes of large bodies in one second', () => {
     assert.equal(taken('198.51.100.2'), 0)
     assert.deepEqual(told, ['198.51.100.1', '198.51.100.2'])
     assert.equal(taken('198.51.100.3'), ofOne)
+    const admitted = (address: string) =>
+      Array.from({ length: 99 }, () => connections.admits(address, false)).filter(Boolean).length
+    assert.deepEqual(
+      ['198.51.100.1', '198.51.100.2', '192.0.2.9'].map(admitted),
+      [crowdedOpeningsMost, 0, 99],
+      'who comes again at once',
+    )
     tick(1)
+    assert.equal(admitted('198.51.100.1'), 99)
     assert.equal(taken('198.51.100.2'), ofOne)
+    connections.stop()
+  })
+
+  it('are a merchant’s from wherever his token comes with them, and a few of many are told', () => {
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, begin, crowd } = watchIn(clock)
+    crowd()
+    const takenOf = (address: string, merchant: string) => {
+      const incoming = begin(socketFrom(address))
+      let count = 0
+      while (connections.sends(incoming, piece, merchantLine(merchant))) count++
+      return count
+    }
+    assert.deepEqual(
+      [takenOf('192.0.2.1', 'one'), takenOf('192.0.2.2', 'one'), takenOf('203.0.113.1', 'another')],
+      [ofOne, 0, ofOne],
+    )
+    for (let at = 0; at < 2 * tellingsMost; at++) assert.equal(takenOf(`198.51.100.${at}`, 'one'), 0)
+    assert.equal(told.length, 1 + tellingsMost)
+    tick(1)
+    assert.deepEqual([takenOf('192.0.2.1', 'one'), told.length], [ofOne, 2 + tellingsMost])
     connections.stop()
   })
 
@@ -297,14 +339,18 @@ describe('newcomers', () => {
     const each = (...rows: readonly [address: (at: number) => string, most: number][]) => {
       for (const [address, most] of rows) assert.equal(admitted(watch, address), most, address(0))
     }
-    each([() => '192.0.2.7', strangersOpeningsMost], [at => (at % 2 ? '::ffff:192.0.2.7' : '192.0.2.7'), 0])
-    each([() => '192.0.2.8', crowdedOpeningsMost], [() => '10.0.0.1', 3 * openingsMost])
-    tick(11)
-    each([at => `2001:db8:0:100::${at.toString(16)}`, strangersOpeningsMost])
+    each([() => '192.0.2.7', networkOpeningsMost], [at => (at % 2 ? '::ffff:192.0.2.7' : '192.0.2.7'), 0])
+    tick(1)
+    each([() => '192.0.2.7', networkOpeningsMost], [() => '192.0.2.8', networkOpeningsMost]) // one alone is no crowd
+    each([() => '192.0.2.9', crowdedOpeningsMost], [() => '10.0.0.1', 3 * openingsMost])
     tick(12)
+    each([at => `2001:db8:0:100::${at.toString(16)}`, networkOpeningsMost])
+    tick(13)
+    each([at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`, 2 * networkOpeningsMost])
+    tick(14)
     each([at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`, 2 * crowdedOpeningsMost])
-    tick(23)
-    each([() => '192.0.2.7', strangersOpeningsMost])
+    tick(25)
+    each([() => '192.0.2.7', networkOpeningsMost])
     watch.connections.stop()
   })
 
@@ -329,7 +375,7 @@ describe('newcomers', () => {
     tick(9)
     each([strangers(64), 64 * crowdedOpeningsMost], [shop, openingsMost])
     tick(20)
-    each([newShop, strangersOpeningsMost])
+    each([newShop, networkOpeningsMost])
     tick(3600)
     each([strangers(16), strangersOpeningsMost], [shop, crowdedOpeningsMost])
     watch.connections.stop()
@@ -372,10 +418,11 @@ describe('newcomers', () => {
     watch.begins(watch.ask(watch.socketFrom('192.0.2.99')), true)
     const admittedTls = (address: (at: number) => string) => admitted(watch, address, 6400, true)
     const stranger = (at: number) => `192.0.2.${at % 64}`
-    assert.equal(
-      admittedTls(() => '198.51.100.1'),
-      strangersOpeningsMost / tlsCost,
-    )
+    for (const address of ['198.51.100.1', '198.51.100.2'])
+      assert.equal(
+        admittedTls(() => address),
+        networkOpeningsMost / tlsCost,
+      )
     assert.equal(admittedTls(stranger), (64 * crowdedOpeningsMost) / tlsCost)
     assert.equal(
       admittedTls(() => '192.0.2.99'),

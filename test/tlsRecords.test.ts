@@ -15,6 +15,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
+import { networkBytesMost } from '../src/http/rates.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { spokenTls } from '../src/platform/tls.ts'
 import { byRecords, emptyBytesMost, emptyBytesOfCalls, emptyRecordsMost, rawOf } from '../src/platform/tlsRecords.ts'
@@ -100,6 +101,23 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
       await closed
       assert.equal(answers(), 2)
     }
+  })
+
+  it('what still comes behind the last answer is no more than large bodies may have', async () => {
+    const gateway = await testGateway({ environment: { TLS_CERT: pem.cert, TLS_KEY: pem.key } })
+    after(() => gateway.stop())
+    const { raw, tls } = await call(Number(new URL(gateway.baseUrl).port))
+    for (const socket of [raw, tls]) socket.allowHalfOpen = true
+    const closed = ended(raw)
+    const body = 'a'.repeat(65_536)
+    const write = () => {
+      while (!tls.destroyed && tls.write(body));
+    }
+    tls.on('drain', write)
+    tls.write(get.replace('\r\n\r\n', '\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'))
+    write()
+    await closed
+    assert.ok(raw.bytesWritten > networkBytesMost && raw.bytesWritten < 128 * 1024 * 1024, `${raw.bytesWritten} bytes`)
   })
 
   it('what carries nothing has so many bytes, with the handshake, and not one more', async () => {

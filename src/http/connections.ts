@@ -60,8 +60,10 @@ export type Connections = {
   /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`. False = too many small
    * ones of his network in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: string): boolean
-  /** So many more bytes of a large body have come. False = too many of his network in this second: the connection is closed, a merchant's and a proxy’s after a 429. */
-  sends(incoming: IncomingMessage, bytes: number): boolean
+  /** So many more bytes of a large body have come, of a merchant where his token was sent with it. False = too many of his network in this second: the connection is closed, a merchant's and a proxy’s after a 429. */
+  sends(incoming: IncomingMessage, bytes: number, ofMerchant?: string): boolean
+  /** So many bytes that still come behind its last answer are thrown away. More than may come closes it. */
+  throwsAway(socket: Socket, bytes: number): void
   /** So many more bytes of it have come. */
   keeps(incoming: IncomingMessage, bytes: number): void
   /** It is of somebody whom we know, by `name`: strangers, however much they send, cost him nothing of what he sends. False = he sends too many at once. */
@@ -357,9 +359,12 @@ export function watchConnections(
     if (!one) return void socket.destroy()
     if (one.endsBefore !== undefined) return
     endsIn(one, isOwed(one) ? answerSeconds : lingerOf(one))
-    socket.removeAllListeners('data').on('data', ({ length }: Buffer) => {
-      if (!rates.admitsBytes(one.network.names, length)) endParsing(socket)
-    })
+    socket.removeAllListeners('data').on('data', ({ length }: Buffer) => throwsAway(socket, length))
+  }
+
+  function throwsAway(socket: Socket, bytes: number): void {
+    const one = connections.get(socket)
+    if (one && !rates.admitsBytes(one.network.names, bytes)) endParsing(socket)
   }
 
   return {
@@ -426,14 +431,19 @@ export function watchConnections(
       if (!one) return false
       return rates.admitsPiece(one.network.names, () => aroundOf(caller), bytes) || tooMuch(one)
     },
-    sends(incoming, bytes) {
+    sends(incoming, bytes, ofMerchant) {
       const one = connections.get(incoming.socket)
       if (!one) return false
       const { names } = one.caller
-      return (
-        rates.admitsBytes(names, bytes, known.get(incoming)?.name) || tooMuch(one, isOfProxy(one) || rates.isMerchants(names))
+      const person = known.get(incoming)?.name
+      const whose = person === undefined ? ofMerchant : `by ${person}`
+      if (rates.admitsBytes(names, bytes, whose)) return true
+      return tooMuch(
+        one,
+        isOfProxy(one) || ((whose !== undefined || rates.isMerchants(names)) && rates.tells(whose ?? names[0]!)),
       )
     },
+    throwsAway,
     keeps,
     knows(incoming, name) {
       const { one, asked } = held(incoming)

@@ -5,11 +5,13 @@ import type { Clock } from '../platform/clock.ts'
 import { addTo } from '../platform/counts.ts'
 import { networkShare } from '../platform/network.ts'
 import { lackOf } from '../platform/parsing.ts'
+import { merchantLine } from './turns.ts'
 
 /** Connections that one merchant's servers open in a second, from one network and from all that are known as his, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
-/** The same of all strangers together; beyond it each of their networks opens a few, for a while. Who comes next waits behind all that were let in. */
+/** The same of all strangers together, of whom one network opens half as many; beyond it each of their networks opens a few, for a while. Who comes next waits behind all that were let in. */
 export const strangersOpeningsMost = 1024
+export const networkOpeningsMost = 512
 export const crowdedOpeningsMost = 32
 /** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
 export const tlsCost = 2
@@ -31,6 +33,8 @@ export const largeBodyBytes = 4096
 export const largeBytesMost = 32 * 1024 * 1024
 export const networkBytesMost = 8 * 1024 * 1024
 export const crowdedBytesMost = 288 * 1024
+/** So many a second of one merchant, and of one person, are told that there was too much. */
+export const tellingsMost = 64
 /** So long after strangers sent too much they still have less. */
 const crowdedSeconds = 10
 /** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant a few. */
@@ -49,8 +53,10 @@ export type ArrivalRates = {
   admitsBehind(around: NetworkNames, headers: number): boolean
   /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself. */
   admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
-  /** So many more bytes of a large body, sent by somebody whom we know, where there is a `name`. */
-  admitsBytes(around: NetworkNames, bytes: number, name?: string): boolean
+  /** So many more bytes of a large body. `whose`: of whom whom we know, from wherever he sends it. */
+  admitsBytes(around: NetworkNames, bytes: number, whose?: string): boolean
+  /** May one more of theirs be told that there was too much? */
+  tells(whom: string): boolean
   /** Is it one of strangers who send too many requests behind others just now? */
   isCrowd(around: NetworkNames): boolean
   /** Was a token used from there within the hour? */
@@ -68,6 +74,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const merchants = new Map<string, { readonly asked: number; readonly merchantId: string }>()
   const networksOf = new Map<string, Set<string>>()
   const largeBytes = new Map<string, number>()
+  const tellings = new Map<string, number>()
   /** Of networks of strangers, less what they may send in the seconds since. */
   const strangersBytes = new Map<string, number>()
   let rushUntil = Number.NEGATIVE_INFINITY
@@ -76,7 +83,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
   const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : networkBytesMost)
   const second = clock.every(1000, () => {
-    for (const counts of [openings, behind, smallPieces, largeBytes]) counts.clear()
+    for (const counts of [openings, behind, smallPieces, largeBytes, tellings]) counts.clear()
     for (const [network, sent] of strangersBytes) {
       const most = strangersBytesMost() * networkShare(network)
       const left = Math.min(sent - most, crowdedSeconds * most)
@@ -97,7 +104,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
     return known !== undefined && clock.elapsed() - known.asked < merchantsSeconds * 1000
   }
   /** What the servers of one merchant send counts for him too: who has a token and many addresses is a crowd like any other. */
-  const withMerchant = (around: NetworkNames): NetworkNames => [...around, `of ${merchants.get(around[0]!)!.merchantId}`]
+  const withMerchant = (around: NetworkNames): NetworkNames => [...around, merchantLine(merchants.get(around[0]!)!.merchantId)]
   const isStranger = (around: NetworkNames): boolean => !isProxys(around) && !isMerchants(around)
 
   function forget(network: string | undefined): void {
@@ -112,10 +119,13 @@ export function countArrivals(clock: Clock): ArrivalRates {
   return {
     admits(around, isTls) {
       if (isProxys(around)) return true
-      if (isMerchants(around)) return isWithin(openingsMost, openings, withMerchant(around))
+      if (isMerchants(around)) {
+        const own = withMerchant(around)
+        return isWithin(isWithin(largeBytesMost, largeBytes, own, 0) ? openingsMost : crowdedOpeningsMost, openings, own)
+      }
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
-      const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : strangersOpeningsMost
+      const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : networkOpeningsMost
       if (!isWithin(most, openings, around, cost)) return false
       addTo(openings, '', cost)
       return true
@@ -138,13 +148,14 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (isProxys(whose)) return !isTooMuch
       return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
     },
-    admitsBytes(around, bytes, name) {
-      if (name !== undefined) return addTo(largeBytes, `by ${name}`, bytes) <= largeBytesMost
+    admitsBytes(around, bytes, whose) {
+      if (whose !== undefined) return isWithin(largeBytesMost, largeBytes, [whose], bytes)
       if (isProxys(around)) return true
       if (isMerchants(around)) return isWithin(largeBytesMost, largeBytes, withMerchant(around), bytes)
       if (addTo(largeBytes, '', bytes) > largeBytesMost) heavyUntil = soon()
       return isWithin(strangersBytesMost(), strangersBytes, around, bytes)
     },
+    tells: whom => addTo(tellings, whom, 1) <= tellingsMost,
     isMerchants,
     isCrowd: around => isStranger(around) && clock.elapsed() < crowdedUntil,
     knowsMerchant(around, merchantId) {

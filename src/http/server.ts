@@ -140,7 +140,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       connections.cuts(incoming)
       come(0, unread)
     }
-    const read = () => readBody(incoming, caller, most, connections, come)
+    const ofMerchant = request.lines === request.networks ? undefined : request.lines[0]
+    const read = () => readBody(incoming, { caller, ofMerchant }, most, connections, come)
     const unfit = unfitOf(incoming)
     if (unfit) cut(unfit)
     else if (!admits) read()
@@ -375,7 +376,10 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
-  const told = (socket: Socket) => void connections.takes(socket, 0, socket.remoteAddress ?? '')
+  const told = (socket: Socket, bytes: number) => {
+    if (bytes > 0) connections.throwsAway(socket, bytes)
+    else connections.takes(socket, 0, socket.remoteAddress ?? '')
+  }
   const server = options.tls
     ? byRecords(
         https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener),
@@ -443,7 +447,7 @@ type Unread = readonly [status: number, name: ResultName] | 'unadmitted'
  * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
-  caller: string,
+  { caller, ofMerchant }: { readonly caller: string; readonly ofMerchant: string | undefined },
   bodyMax: number,
   { cuts, keeps, sends, takes, waits }: Connections,
   done: (bytes: number, unread?: Unread) => void,
@@ -455,7 +459,7 @@ function readBody(
     const at = length
     length += chunk.length
     if (at > 0 && !takes(incoming.socket, chunk.length, caller)) return
-    if (length > largeBodyBytes && !sends(incoming, chunk.length)) return
+    if (length > largeBodyBytes && !sends(incoming, chunk.length, ofMerchant)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return

@@ -37,12 +37,14 @@ const rawOfTls = new WeakMap<TLSSocket, Socket>()
 /** The socket below such a connection. */
 export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
+type Told = (socket: Socket, bytes: number) => void
+
 /** Has `give` called when it is the turn of a socket that begins a handshake. */
 type InTurn = (raw: Socket, give: () => void) => void
 
-/** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, by the socket of which the server knows so far. `inTurn`: what answers to the
+/** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, and of the bytes that come behind our last word, by the socket of which the server knows so far. `inTurn`: what answers to the
  * first words of a handshake costs a signature each, whoever says them. */
-export function byRecords(server: Server, told: (socket: Socket) => void, inTurn?: InTurn): Server {
+export function byRecords(server: Server, told: Told, inTurn?: InTurn): Server {
   const [speakTls] = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (raw: Socket) => {
@@ -74,7 +76,7 @@ export function connectByRecords(options: ConnectionOptions & NetConnectOpts & {
 export class RecordStream extends Duplex {
   readonly #raw: Socket
   readonly #bytesMost: number
-  readonly #told: ((socket: Socket) => void) | undefined
+  readonly #told: Told | undefined
   readonly #inTurn: InTurn | undefined
   readonly #restOfOwner: HandshakeRest | undefined
   #tls: TLSSocket | undefined
@@ -102,11 +104,7 @@ export class RecordStream extends Duplex {
   constructor(
     raw: Socket,
     bytesMost: number,
-    {
-      told,
-      inTurn,
-      rest,
-    }: { readonly told?: (socket: Socket) => void; readonly inTurn?: InTurn; readonly rest?: HandshakeRest } = {},
+    { told, inTurn, rest }: { readonly told?: Told; readonly inTurn?: InTurn; readonly rest?: HandshakeRest } = {},
   ) {
     super({ allowHalfOpen: false })
     this.#raw = raw
@@ -209,11 +207,17 @@ export class RecordStream extends Duplex {
   }
 
   #give(): void {
-    if (this.writableEnded) this.#come = nothing // whoever has said his last word hears nothing more
+    if (this.writableEnded) this.#throwAway() // whoever has said his last word hears nothing more
     if (this.#come.length > 0) this.#giveRecords()
     else if (this.#raw.closed) this.destroy(this.#failure)
     else if (this.#isEnded) this.push(null)
     else if (this.#raw.isPaused()) this.#raw.resume()
+  }
+
+  #throwAway(): void {
+    const { length } = this.#come
+    this.#come = nothing
+    if (length > 0) this.#told?.(this.#tls ?? this.#raw, length)
   }
 
   #giveRecords(): void {
@@ -279,7 +283,7 @@ export class RecordStream extends Duplex {
     this.#out = out
     this.#given = 0
     if (!isEmpty) return false
-    this.#told?.(this.#tls ?? this.#raw)
+    this.#told?.(this.#tls ?? this.#raw, 0)
     this.#emptyBytes += given
     if (++this.#empty > emptyRecordsMost || this.#emptyBytes > this.#bytesMost) this.#end()
     return true

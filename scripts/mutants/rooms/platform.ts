@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const platformMutants: readonly Mutant[] = [
+  { name: 'connections: over TLS what comes behind the last answer has no end', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
+    find: 'if (length > 0) this.#told?.(this.#tls ?? this.#raw, length)', instead: '' },
   { name: 'ids: any other is taken for one with a time', file: 'src/platform/clock.ts', tests: ['requestRecords'],
     find: "if (!isId(id) || id[12] !== '7') return false", instead: 'if (!isId(id)) return false\n  if (id) return true' },
   { name: 'settings: the name of an acquirer in a map is a card number', file: 'src/platform/schema.ts', tests: ['settings'],
