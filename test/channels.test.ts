@@ -268,6 +268,15 @@ describe('status reads', () => {
     check(await read(second), 200, '000.100.110')
     check(await read(first, channel.brands), 200, '000.100.110')
   })
+  it('are those of each way to ask for one', async () => {
+    for (const path of ['/v1/payments', '/v1/query', '/v3/query', '/v1/threeDSecure']) {
+      const { id } = check(await pay(channel.throttled), 200, '000.100.110')
+      const statuses: number[] = []
+      for (const asked of ['/v1/payments', '/v1/query', path])
+        statuses.push((await get(`${asked}/${id}`, { entityId: channel.throttled })).status)
+      assert.deepEqual(statuses, [200, 200, 429], path)
+    }
+  })
   it("say when to come again, and another merchant's reads do not count", async () => {
     const { id } = check(await pay(channel.throttled), 200, '000.100.110')
     const other = () => get(`/v1/payments/${id}`, { entityId: otherThrottled })

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const httpMutants: readonly Mutant[] = [
+  { name: 'limits: a query by id is no read of the payment', file: 'src/http/v1/payments.ts', tests: ['channels'],
+    find: "admission.checks.query)\n    if (!('caller' in admitted)) return admitted\n    const refused = tooManyReads(admission, request, admitted.caller, id)", instead: "admission.checks.query)\n    if (!('caller' in admitted)) return admitted\n    const refused = undefined" },
   { name: 'connections: who pressed Pay goes for a newcomer', file: 'src/http/room.ts', tests: ['crowds'],
     find: 'one => crowd > pressedMost || !isPressed(one)', instead: '() => true' },
   { name: 'connections: a merchant rests on as many as he likes', file: 'src/http/networks.ts', tests: ['crowds'],

@@ -14,6 +14,7 @@ import { cardNumberRules } from '../../merchants/settings.ts'
 import { answeredBefore, requestKey } from '../../payments/idempotency.ts'
 import type { PaymentRequest } from '../../payments/initial/pay.ts'
 import { makeSearches, type Searches } from '../../payments/read/search.ts'
+import { isId } from '../../platform/clock.ts'
 import { refuseElsewhere } from '../../platform/database/elsewhere.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import {
@@ -221,6 +222,20 @@ export function askedFor(paymentType: string | undefined, paymentBrand: string |
   if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && mayBeRepeated(paymentBrand))
     more.paymentBrand = paymentBrand
   return more
+}
+
+/** However one payment is asked for, these are reads of it. */
+export function tooManyReads(
+  { parts, reads }: Admission,
+  request: Request,
+  { entityId, merchantId, entity, token }: Caller,
+  id: string,
+): HttpAnswer | undefined {
+  const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
+  const wait = reads(merchantId, id, perMinute, parts.clock.real())
+  if (wait <= 0) return undefined
+  const headers = { 'Retry-After': String(wait) }
+  return resultAnswer(parts, request, 429, 'tooManyReads', { entityId, tokenId: token.id, more: { id }, headers })
 }
 
 /** What is not found is not there only where its merchant is served: whoever has not heard of a move would deny what the other cell has, and a shop would pay again. */

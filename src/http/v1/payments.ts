@@ -14,7 +14,17 @@ import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { isHeldForMerchant } from '../underWay.ts'
-import { type Admission, admit, admitRead, askedFor, identify, notFound, ruledChannel, unlessAnswered } from './admission.ts'
+import {
+  type Admission,
+  admit,
+  admitRead,
+  askedFor,
+  identify,
+  notFound,
+  ruledChannel,
+  tooManyReads,
+  unlessAnswered,
+} from './admission.ts'
 
 /** A request that begins something by itself: a payment, or an authentication of a cardholder alone. */
 const begin =
@@ -74,16 +84,9 @@ export const getPayment =
   async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.read)
     if (!('caller' in admitted)) return admitted
-    const { entityId, merchantId, entity, token } = admitted.caller
-    const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
-    const wait = admission.reads(merchantId, id, perMinute, admission.parts.clock.real())
-    if (wait > 0)
-      return resultAnswer(admission.parts, request, 429, 'tooManyReads', {
-        entityId,
-        tokenId: token.id,
-        more: { id },
-        headers: { 'Retry-After': String(wait) },
-      })
+    const refused = tooManyReads(admission, request, admitted.caller, id)
+    if (refused) return refused
+    const { merchantId } = admitted.caller
     const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 404)
   }
@@ -93,6 +96,8 @@ export const getThreeDSecure =
   async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.read)
     if (!('caller' in admitted)) return admitted
+    const refused = tooManyReads(admission, request, admitted.caller, id)
+    if (refused) return refused
     const { merchantId } = admitted.caller
     const found = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return found?.type === '3D'
@@ -105,6 +110,8 @@ export const queryOne =
   async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
+    const refused = tooManyReads(admission, request, admitted.caller, id)
+    if (refused) return refused
     const { merchantId } = admitted.caller
     const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 400)

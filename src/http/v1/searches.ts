@@ -13,7 +13,7 @@ import { aged, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
 import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admitRead, notFound } from './admission.ts'
+import { type Admission, admitRead, notFound, tooManyReads } from './admission.ts'
 
 /** Records that go out in one piece, with their length; more are streamed. */
 const onePieceBytes = 256 * 1024
@@ -49,6 +49,8 @@ export const v3One =
   async (request, { id = '' }) => {
     const admitted = admitRead(admission, request, admission.checks.query, 'search')
     if (!('caller' in admitted)) return admitted
+    const refused = tooManyReads(admission, request, admitted.caller, id)
+    if (refused) return refused
     const { token, entityId, merchantId } = admitted.caller
     const filter = filterOf(admission.parts, admitted.values)
     const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
