@@ -37,14 +37,14 @@ const rawOfTls = new WeakMap<TLSSocket, Socket>()
 /** The socket below such a connection. */
 export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
-type Told = (socket: Socket, bytes: number) => void
+type RecordListener = (socket: Socket, bytes: number) => void
 
 /** Has `give` called when it is the turn of a socket that begins a handshake. */
 type InTurn = (raw: Socket, give: () => void) => void
 
 /** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, and of the bytes that come behind our last word, by the socket of which the server knows so far. `inTurn`: what answers to the
  * first words of a handshake costs a signature each, whoever says them. */
-export function byRecords(server: Server, told: Told, inTurn?: InTurn): Server {
+export function byRecords(server: Server, told: RecordListener, inTurn?: InTurn): Server {
   const [speakTls] = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (raw: Socket) => {
@@ -76,7 +76,7 @@ export function connectByRecords(options: ConnectionOptions & NetConnectOpts & {
 export class RecordStream extends Duplex {
   readonly #raw: Socket
   readonly #bytesMost: number
-  readonly #told: Told | undefined
+  readonly #told: RecordListener | undefined
   readonly #inTurn: InTurn | undefined
   readonly #restOfOwner: HandshakeRest | undefined
   #tls: TLSSocket | undefined
@@ -104,7 +104,7 @@ export class RecordStream extends Duplex {
   constructor(
     raw: Socket,
     bytesMost: number,
-    { told, inTurn, rest }: { readonly told?: Told; readonly inTurn?: InTurn; readonly rest?: HandshakeRest } = {},
+    { told, inTurn, rest }: { readonly told?: RecordListener; readonly inTurn?: InTurn; readonly rest?: HandshakeRest } = {},
   ) {
     super({ allowHalfOpen: false })
     this.#raw = raw
