@@ -1,8 +1,9 @@
 // The simulators' pages: what a tester may press stands apart from what shoppers would see, and every button keeps what it says.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Request } from '../src/http/answer.ts'
 import { languages } from '../src/pages/languages/languages.ts'
@@ -192,4 +193,26 @@ it('however many pages are asked for, a few connections hand them on: whatever e
   assert.equal(opened, 16)
   server.closeAllConnections()
   await new Promise(resolve => server.close(resolve))
+})
+
+it('a connection that breaks behind the head of an answer, or before it, ends nothing', async () => {
+  const heads = ['HTTP/1.1 431 Too Large\r\nContent-Length: 2\r\n\r\nno', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', '']
+  let breaks: Promise<unknown> = Promise.resolve()
+  for (const head of heads) {
+    const server = net.createServer(socket => {
+      breaks = new Promise(broken => socket.once('data', () => socket.write(head, () => broken(socket.resetAndDestroy()))))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const forward = forwardTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}/page`)
+    const page = { method: 'GET', query: '', headers: {}, body: '' } as unknown as Request
+    await Promise.allSettled([forward(page, {})])
+    await breaks
+    await new Promise(resolve => server.close(resolve))
+  }
+  const { host, hostname, port } = new URL(gateway.baseUrl)
+  const socket = net.connect(Number(port), hostname)
+  socket.write(`GET /simulators/bank/pay?${'"'.repeat(15_900)} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, 'latin1')
+  assert.match(`${(await once(socket, 'data'))[0]}`, /^HTTP\/1\.1 (431|500) /)
+  socket.destroy()
+  assert.equal((await gateway.pay()).status, 200)
 })

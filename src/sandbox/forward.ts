@@ -1,6 +1,5 @@
 // Hands a page below /simulators/ to the simulators' server: a sandbox shows them under the gateway's own address.
 
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { RequestFunction } from '../http/router.ts'
@@ -20,8 +19,10 @@ export const forwardTo =
       method,
       headers: Object.fromEntries(passedOn.flatMap(name => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
     })
+    // Heard to the end: a connection may break when the head of its answer has come.
+    const answered = new Promise<IncomingMessage>((resolve, reject) => asked.once('response', resolve).on('error', reject))
     asked.end(method === 'GET' || method === 'HEAD' ? undefined : Buffer.from(body, 'latin1'))
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const response = await answered
     const back = passedBack.flatMap(name => {
       const value = response.headers[name]
       return value === undefined ? [] : [[name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase()), value] as const]

@@ -3,6 +3,8 @@
 import type { Mutant } from '../plant.ts'
 
 export const sandboxMutants: readonly Mutant[] = [
+  { name: 'simulators: a connection that breaks behind a head ends the process', file: 'src/sandbox/forward.ts', tests: ['simulatorPages'],
+    find: "asked.once('response', resolve).on('error', reject)", instead: "asked.once('response', asked => resolve(asked)).once('error', reject).once('response', () => asked.removeAllListeners('error'))" },
   { name: 'simulators: each page that is handed on opens a connection', file: 'src/sandbox/forward.ts', tests: ['simulatorPages'],
     find: 'maxSockets: 16', instead: 'maxSockets: 1000' },
   { name: 'inspector: the acquirer host opens one by itself', file: 'src/sandbox/acquirerHost/main.ts', tests: ['inspector'],
