@@ -29,6 +29,7 @@ import type { HttpParts } from '../src/http/parts.ts'
 import {
   crowdedBytesMost,
   crowdedOpeningsMost,
+  knownBytesMost,
   largeBytesMost,
   merchantsMost,
   networkBytesMost,
@@ -166,7 +167,8 @@ describe('small pieces of bodies in one second', () => {
 
 describe('bytes of large bodies in one second', () => {
   const piece = 16 * 1024
-  const [ofOne, ofNetwork, ofCrowd] = [largeBytesMost / piece, networkBytesMost / piece, crowdedBytesMost / piece]
+  const [ofOne, ofNetwork, ofKnown] = [largeBytesMost / piece, networkBytesMost / piece, knownBytesMost / piece]
+  const ofCrowd = crowdedBytesMost / piece
   const told: string[] = []
   function watchIn(clock: Clock) {
     told.length = 0
@@ -250,27 +252,25 @@ describe('bytes of large bodies in one second', () => {
     connections.stop()
   })
 
-  it('are as many of one merchant’s servers together, who is told; a crowd of strangers, or another merchant’s, is not his', () => {
+  it('of each network of a merchant are some without his token, and he is told; neither strangers there nor their crowd elsewhere cost him more', () => {
     const { clock, tick } = standingClock()
-    const { connections, taken, knows, crowd } = watchIn(clock)
+    const { connections, socketFrom, begin, taken, knows, crowd } = watchIn(clock)
     for (const address of ['198.51.100.1', '198.51.100.2']) knows(address, 'one')
-    knows('198.51.100.3', 'another')
     crowd()
     assert.equal(taken('192.0.2.1'), ofCrowd)
-    assert.equal(taken('198.51.100.1'), ofOne)
-    assert.equal(taken('198.51.100.2'), 0)
-    assert.deepEqual(told, ['198.51.100.1', '198.51.100.2'])
-    assert.equal(taken('198.51.100.3'), ofOne)
+    assert.deepEqual([taken('198.51.100.1'), taken('198.51.100.1'), taken('198.51.100.2')], [ofKnown, 0, ofKnown])
+    assert.deepEqual(told, ['198.51.100.1', '198.51.100.1', '198.51.100.2'])
+    knows('198.51.100.3', 'one')
+    const incoming = begin(socketFrom('198.51.100.3'))
+    assert.equal(connections.sends(incoming, largeBytesMost, merchantLine('one')), true)
     const admitted = (address: string) =>
       Array.from({ length: 99 }, () => connections.admits(address, false)).filter(Boolean).length
-    assert.deepEqual(
-      ['198.51.100.1', '198.51.100.2', '192.0.2.9'].map(admitted),
-      [crowdedOpeningsMost, 0, 99],
-      'who comes again at once',
-    )
+    const addresses = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '192.0.2.9']
+    assert.deepEqual(addresses.map(admitted), [crowdedOpeningsMost, crowdedOpeningsMost, 99, 99], 'who comes again at once')
+    assert.equal(connections.sends(incoming, piece, merchantLine('one')), false)
+    assert.equal(admitted('198.51.100.3'), 0)
     tick(1)
-    assert.equal(admitted('198.51.100.1'), 99)
-    assert.equal(taken('198.51.100.2'), ofOne)
+    assert.deepEqual([admitted('198.51.100.1'), taken('198.51.100.1')], [99, ofKnown])
     connections.stop()
   })
 
@@ -317,7 +317,7 @@ describe('bytes of large bodies in one second', () => {
     knows('10.0.0.1', 'one', '198.51.100.1')
     assert.equal(taken('10.0.0.1', '192.0.2.1'), ofNetwork)
     assert.equal(taken('192.0.2.1'), 0)
-    assert.equal(taken('10.0.0.1', '198.51.100.1'), ofOne)
+    assert.equal(taken('10.0.0.1', '198.51.100.1'), ofKnown)
     assert.deepEqual(told, ['192.0.2.1', '198.51.100.1'])
     assert.equal(taken('10.0.0.1'), Number.POSITIVE_INFINITY)
     connections.stop()

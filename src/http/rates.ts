@@ -27,12 +27,13 @@ const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 /** A body beyond so many bytes is a large one. */
 export const largeBodyBytes = 4096
 /**
- * Bytes of large bodies in a second: of one merchant's servers, of one person of the office, and of all strangers together; of one network of theirs, and, for a while after they
- * were too many together, one of the largest bodies. What a network sends beyond counts in the seconds that follow. It may open connections all the same: small bodies of others come from there.
+ * Bytes of large bodies in a second: of one merchant, of one person of the office, and of all strangers together; of one network of theirs, and, for a while after they
+ * were too many together, one of the largest bodies; and what comes without a token by chance from a network of a merchant, which is his as little as anybody's there. What a network sends beyond counts in the seconds that follow. It may open connections all the same: small bodies of others come from there.
  */
 export const largeBytesMost = 32 * 1024 * 1024
 export const networkBytesMost = 8 * 1024 * 1024
 export const crowdedBytesMost = 288 * 1024
+export const knownBytesMost = 4 * 1024 * 1024
 /** So many a second of one merchant, and of one person, are told that there was too much. */
 export const tellingsMost = 64
 /** So long after strangers sent too much they still have less. */
@@ -75,6 +76,8 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const networksOf = new Map<string, Set<string>>()
   const largeBytes = new Map<string, number>()
   const tellings = new Map<string, number>()
+  /** Networks from which too many bytes of somebody whom we know have come in this second. */
+  const overdrawn = new Set<string>()
   /** Of networks of strangers, less what they may send in the seconds since. */
   const strangersBytes = new Map<string, number>()
   let rushUntil = Number.NEGATIVE_INFINITY
@@ -83,7 +86,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
   const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : networkBytesMost)
   const second = clock.every(1000, () => {
-    for (const counts of [openings, behind, smallPieces, largeBytes, tellings]) counts.clear()
+    for (const counts of [openings, behind, smallPieces, largeBytes, tellings, overdrawn]) counts.clear()
     for (const [network, sent] of strangersBytes) {
       const most = strangersBytesMost() * networkShare(network)
       const left = Math.min(sent - most, crowdedSeconds * most)
@@ -119,10 +122,10 @@ export function countArrivals(clock: Clock): ArrivalRates {
   return {
     admits(around, isTls) {
       if (isProxys(around)) return true
-      if (isMerchants(around)) {
-        const own = withMerchant(around)
-        return isWithin(isWithin(largeBytesMost, largeBytes, own, 0) ? openingsMost : crowdedOpeningsMost, openings, own)
-      }
+      if (isMerchants(around))
+        return overdrawn.has(around[0]!)
+          ? isWithin(crowdedOpeningsMost, openings, around)
+          : isWithin(openingsMost, openings, withMerchant(around))
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
       const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : networkOpeningsMost
@@ -149,9 +152,15 @@ export function countArrivals(clock: Clock): ArrivalRates {
       return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
     },
     admitsBytes(around, bytes, whose) {
-      if (whose !== undefined) return isWithin(largeBytesMost, largeBytes, [whose], bytes)
-      if (isProxys(around)) return true
-      if (isMerchants(around)) return isWithin(largeBytesMost, largeBytes, withMerchant(around), bytes)
+      if (whose === undefined && isProxys(around)) return true
+      if (whose !== undefined || isMerchants(around)) {
+        const isRight =
+          whose === undefined
+            ? isWithin(knownBytesMost, largeBytes, around, bytes)
+            : isWithin(largeBytesMost, largeBytes, [whose], bytes)
+        if (!isRight) overdrawn.add(around[0]!)
+        return isRight
+      }
       if (addTo(largeBytes, '', bytes) > largeBytesMost) heavyUntil = soon()
       return isWithin(strangersBytesMost(), strangersBytes, around, bytes)
     },
