@@ -9,7 +9,10 @@ import { merchantLine } from './turns.ts'
 
 /** Connections that one merchant's servers open in a second, from one network and from all that are known as his, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
 export const openingsMost = 2048
-/** The same of all strangers together, of whom one network opens half as many; beyond it each of their networks opens a few, for a while. Who comes next waits behind all that were let in. */
+/**
+ * The same of all strangers together, of whom one network opens half as many; beyond it, for a while, those that want more than a few share what all may open, and each has a few. Who comes next waits
+ * behind all that were let in.
+ */
 export const strangersOpeningsMost = 1024
 export const networkOpeningsMost = 512
 export const crowdedOpeningsMost = 32
@@ -80,12 +83,18 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const overdrawn = new Set<string>()
   /** Of networks of strangers, less what they may send in the seconds since. */
   const strangersBytes = new Map<string, number>()
+  /** Networks of strangers that wanted more than a few in this second, and in the last. */
+  let [eager, eagerBefore] = [0, 0]
   let rushUntil = Number.NEGATIVE_INFINITY
   let crowdedUntil = Number.NEGATIVE_INFINITY
   let heavyUntil = Number.NEGATIVE_INFINITY
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
   const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : networkBytesMost)
+  const crowdedOpenings = (): number =>
+    Math.max(crowdedOpeningsMost, Math.floor(strangersOpeningsMost / Math.max(eager, eagerBefore)))
   const second = clock.every(1000, () => {
+    eagerBefore = eager
+    eager = 0
     for (const counts of [openings, behind, smallPieces, largeBytes, tellings, overdrawn]) counts.clear()
     for (const [network, sent] of strangersBytes) {
       const most = strangersBytesMost() * networkShare(network)
@@ -128,7 +137,11 @@ export function countArrivals(clock: Clock): ArrivalRates {
           : isWithin(openingsMost, openings, withMerchant(around))
       const cost = isTls ? tlsCost : 1
       if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
-      const most = clock.elapsed() < rushUntil ? crowdedOpeningsMost : networkOpeningsMost
+      const most = clock.elapsed() < rushUntil ? Math.min(crowdedOpenings(), networkOpeningsMost) : networkOpeningsMost
+      for (const network of around) {
+        const [opened, few] = [openings.get(network) ?? 0, crowdedOpeningsMost * networkShare(network)]
+        if (opened <= few && opened + cost > few) eager++
+      }
       if (!isWithin(most, openings, around, cost)) return false
       addTo(openings, '', cost)
       return true
