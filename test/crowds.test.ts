@@ -29,7 +29,6 @@ import type { HttpParts } from '../src/http/parts.ts'
 import {
   crowdedBytesMost,
   crowdedOpeningsMost,
-  knownBytesMost,
   largeBytesMost,
   merchantsMost,
   networkBytesMost,
@@ -167,8 +166,7 @@ describe('small pieces of bodies in one second', () => {
 
 describe('bytes of large bodies in one second', () => {
   const piece = 16 * 1024
-  const [ofOne, ofNetwork, ofKnown] = [largeBytesMost / piece, networkBytesMost / piece, knownBytesMost / piece]
-  const ofCrowd = crowdedBytesMost / piece
+  const [ofOne, ofNetwork, ofCrowd] = [largeBytesMost / piece, networkBytesMost / piece, crowdedBytesMost / piece]
   const told: string[] = []
   function watchIn(clock: Clock) {
     told.length = 0
@@ -258,7 +256,7 @@ describe('bytes of large bodies in one second', () => {
     for (const address of ['198.51.100.1', '198.51.100.2']) knows(address, 'one')
     crowd()
     assert.equal(taken('192.0.2.1'), ofCrowd)
-    assert.deepEqual([taken('198.51.100.1'), taken('198.51.100.1'), taken('198.51.100.2')], [ofKnown, 0, ofKnown])
+    assert.deepEqual([taken('198.51.100.1'), taken('198.51.100.1'), taken('198.51.100.2')], [ofNetwork, 0, ofNetwork])
     assert.deepEqual(told, ['198.51.100.1', '198.51.100.1', '198.51.100.2'])
     knows('198.51.100.3', 'one')
     const incoming = begin(socketFrom('198.51.100.3'))
@@ -270,7 +268,7 @@ describe('bytes of large bodies in one second', () => {
     assert.equal(connections.sends(incoming, piece, merchantLine('one')), false)
     assert.equal(admitted('198.51.100.3'), 0)
     tick(1)
-    assert.deepEqual([admitted('198.51.100.1'), taken('198.51.100.1')], [99, ofKnown])
+    assert.deepEqual([admitted('198.51.100.1'), taken('198.51.100.1')], [99, ofNetwork])
     connections.stop()
   })
 
@@ -317,7 +315,7 @@ describe('bytes of large bodies in one second', () => {
     knows('10.0.0.1', 'one', '198.51.100.1')
     assert.equal(taken('10.0.0.1', '192.0.2.1'), ofNetwork)
     assert.equal(taken('192.0.2.1'), 0)
-    assert.equal(taken('10.0.0.1', '198.51.100.1'), ofKnown)
+    assert.equal(taken('10.0.0.1', '198.51.100.1'), ofNetwork)
     assert.deepEqual(told, ['192.0.2.1', '198.51.100.1'])
     assert.equal(taken('10.0.0.1'), Number.POSITIVE_INFINITY)
     connections.stop()
@@ -1040,36 +1038,36 @@ describe('connections', () => {
       connections.keeps(incoming, bytes)
       return { socket, incoming }
     }
-    const ofKnown = Array.from({ length: knownMost }, (_, at) => {
+    const ofNetwork = Array.from({ length: knownMost }, (_, at) => {
       name = `${at % (knownMost / knownOfOneMost)}`
       return keep('192.0.2.7', share, true)
     })
     name = 'alone'
     const strangers = Array.from({ length: knownMost - 1 }, (_, at) => keep(`198.51.100.${at}`, share))
     const oneMore = keep('192.0.2.7', share - 20_000, true)
-    const closed = () => [...ofKnown, oneMore, ...strangers].filter(({ socket }) => socket.closed).length
+    const closed = () => [...ofNetwork, oneMore, ...strangers].filter(({ socket }) => socket.closed).length
     assert.equal(closed(), 0)
     keep('203.0.113.1', 30_000)
     assert.equal(closed(), 1, 'the one more is counted among strangers')
-    assert.ok(ofKnown.every(({ socket }) => !socket.closed))
+    assert.ok(ofNetwork.every(({ socket }) => !socket.closed))
     name = 'another'
-    ofKnown[0]!.socket.destroy()
-    connections.begins(ofKnown[1]!.incoming)
-    connections.cuts(ofKnown[2]!.incoming)
-    for (let at = 0; at < 3; at++) ofKnown[at] = keep('192.0.2.7', 2 * share, true)
-    for (const one of ofKnown.slice(3, 6)) one.socket.destroy()
-    ofKnown.splice(3, 3, keep('192.0.2.7', 2 * share, true))
+    ofNetwork[0]!.socket.destroy()
+    connections.begins(ofNetwork[1]!.incoming)
+    connections.cuts(ofNetwork[2]!.incoming)
+    for (let at = 0; at < 3; at++) ofNetwork[at] = keep('192.0.2.7', 2 * share, true)
+    for (const one of ofNetwork.slice(3, 6)) one.socket.destroy()
+    ofNetwork.splice(3, 3, keep('192.0.2.7', 2 * share, true))
     const before = closed()
     strangers.push(keep('192.0.2.7', 2 * share, true))
     assert.ok(closed() > before, 'of one there are no more than four')
     assert.deepEqual(known, [...known.slice(0, -1).map(() => true), false])
     name = 'one more'
-    ofKnown.push(keep('192.0.2.7', 2 * share, true), keep('192.0.2.7', 2 * share, true))
+    ofNetwork.push(keep('192.0.2.7', 2 * share, true), keep('192.0.2.7', 2 * share, true))
     strangers.push(keep('192.0.2.7', 2 * share, true))
     const went = closed()
     assert.ok(went > 1)
     assert.ok(
-      ofKnown.every(({ socket }) => !socket.closed),
+      ofNetwork.every(({ socket }) => !socket.closed),
       'there was room for three again, and no more',
     )
     connections.stop()

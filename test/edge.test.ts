@@ -195,7 +195,7 @@ describe('what one connection can cost', () => {
       `Content-Length: ${slow.length}`,
     )
     const size = 192 * 1024
-    const large = `${lines('POST /v1/nothing HTTP/1.1', host, `Content-Length: ${size}`)}${'a'.repeat(size)}`
+    const large = `${lines('POST /v1/nothing HTTP/1.1', host, `Authorization: Bearer ${sandbox.accessToken}`, `Content-Length: ${size}`)}${'a'.repeat(size)}`
     setFlagsFromString('--expose-gc')
     const held = () => {
       runInNewContext('gc')()

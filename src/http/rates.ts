@@ -36,7 +36,6 @@ export const largeBodyBytes = 4096
 export const largeBytesMost = 32 * 1024 * 1024
 export const networkBytesMost = 8 * 1024 * 1024
 export const crowdedBytesMost = 288 * 1024
-export const knownBytesMost = 4 * 1024 * 1024
 /** So many a second of one merchant, and of one person, are told that there was too much. */
 export const tellingsMost = 64
 /** So long after strangers sent too much they still have less. */
@@ -169,7 +168,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (whose !== undefined || isMerchants(around)) {
         const isRight =
           whose === undefined
-            ? isWithin(knownBytesMost, largeBytes, around, bytes)
+            ? isWithin(networkBytesMost, largeBytes, around, bytes)
             : isWithin(largeBytesMost, largeBytes, [whose], bytes)
         if (!isRight) overdrawn.add(around[0]!)
         return isRight

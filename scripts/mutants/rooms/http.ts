@@ -171,7 +171,7 @@ export const httpMutants: readonly Mutant[] = [
   { name: 'connections: one merchant sends as many bytes from each address', file: 'src/http/rates.ts', tests: ['crowds', 'server'],
     find: ': isWithin(largeBytesMost, largeBytes, [whose], bytes)', instead: ': isWithin(largeBytesMost, largeBytes, around, bytes)' },
   { name: 'connections: bytes without his token are a merchant’s', file: 'src/http/rates.ts', tests: ['crowds'],
-    find: '? isWithin(knownBytesMost, largeBytes, around, bytes)', instead: '? isWithin(knownBytesMost, largeBytes, withMerchant(around), bytes)' },
+    find: '? isWithin(networkBytesMost, largeBytes, around, bytes)', instead: '? isWithin(networkBytesMost, largeBytes, withMerchant(around), bytes)' },
   { name: 'connections: who sent too many bytes shuts his merchant elsewhere', file: 'src/http/rates.ts', tests: ['crowds'],
     find: '? isWithin(crowdedOpeningsMost, openings, around)', instead: '? isWithin(crowdedOpeningsMost, openings, withMerchant(around))' },
   { name: 'connections: who sent too many bytes once opens few for ever', file: 'src/http/rates.ts', tests: ['crowds'],
