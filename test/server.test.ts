@@ -104,6 +104,10 @@ async function ask(text: string, status: number, code: string): Promise<Line> {
 
 const close = (line: Line) => void line.socket.destroy()
 
+const never: Timer = { cancel() {}, unref: () => never }
+/** No second ends. */
+const standing = { ...systemClock, every: () => never }
+
 describe('sizes', () => {
   it('a body of the largest size is taken, one byte more is a 413', async () => {
     const filled = (size: number) => `${payment}&unknown=${'x'.repeat(size - payment.length - '&unknown='.length)}`
@@ -787,11 +791,7 @@ it('an answer that is made while it is sent is under way until it is taken, or i
 })
 
 it('connections beyond those that a network may open in a second are closed, whatever became of the others', async () => {
-  const never: Timer = { cancel() {}, unref: () => never }
-  const server = serverOf((_, name) => ({ name, answer: () => ({ status: 200, body: 'x' }) }), undefined, {
-    ...systemClock,
-    every: () => never,
-  })
+  const server = serverOf((_, name) => ({ name, answer: () => ({ status: 200, body: 'x' }) }), undefined, standing)
   const port = await server.listen(0, '127.0.0.1')
   const isServed = async (): Promise<boolean> => {
     const socket = connect(port, '127.0.0.1').on('error', () => {})
@@ -812,7 +812,6 @@ it('connections beyond those that a network may open in a second are closed, wha
 })
 
 describe('bytes of large bodies in a second', () => {
-  const never: Timer = { cancel() {}, unref: () => never }
   /** Some that lie in the kernel, on their way. */
   const onTheWay = 16 * 1024 * 1024
   const body = 'a'.repeat(bodyMax)
@@ -822,7 +821,7 @@ describe('bytes of large bodies in a second', () => {
   let port: number
   beforeEach(async () => {
     const answer = () => ({ status: 200, body: '{}' })
-    server = serverOf((_, name) => ({ name, answer }), undefined, { ...systemClock, every: () => never })
+    server = serverOf((_, name) => ({ name, answer }), undefined, standing)
     port = await server.listen(0, '127.0.0.1')
   })
   afterEach(() => server.close())

@@ -165,16 +165,15 @@ export function countArrivals(clock: Clock): ArrivalRates {
     },
     admitsBytes(around, bytes, whose) {
       if (whose === undefined && isProxys(around)) return true
-      if (whose !== undefined || isMerchants(around)) {
-        const isRight =
-          whose === undefined
-            ? isWithin(networkBytesMost, largeBytes, around, bytes)
-            : isWithin(largeBytesMost, largeBytes, [whose], bytes)
-        if (!isRight) overdrawn.add(around[0]!)
-        return isRight
+      if (whose === undefined && !isMerchants(around)) {
+        if (addTo(largeBytes, '', bytes) > largeBytesMost) heavyUntil = soon()
+        return isWithin(strangersBytesMost(), strangersBytes, around, bytes)
       }
-      if (addTo(largeBytes, '', bytes) > largeBytesMost) heavyUntil = soon()
-      return isWithin(strangersBytesMost(), strangersBytes, around, bytes)
+      const isRight = whose
+        ? isWithin(largeBytesMost, largeBytes, [whose], bytes)
+        : isWithin(networkBytesMost, largeBytes, around, bytes)
+      if (!isRight) overdrawn.add(around[0]!)
+      return isRight
     },
     tells: whom => addTo(tellings, whom, 1) <= tellingsMost,
     isMerchants,

@@ -7,7 +7,7 @@ import { type FollowUpRequest, followUp } from '../../payments/followUps/followU
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
 import { type Choose, type PaymentRequest, pay } from '../../payments/initial/pay.ts'
-import { currentRecord, readPayment } from '../../payments/read/status.ts'
+import { currentRecord, type Readable, readPayment } from '../../payments/read/status.ts'
 import { isId } from '../../platform/clock.ts'
 import { type HttpAnswer, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import { type Caller, keptTo } from '../authenticate.ts'
@@ -79,43 +79,26 @@ async function admitFollowUp(admission: Admission, request: Request, id: string)
   return 'channel' in admitted ? admitted : unlessAnswered(admission, request, identified, admitted)
 }
 
-export const getPayment =
+/** One payment by its id; what is not meant is not there. `missing`: the status that says so. */
+const readOne =
+  (check: 'read' | 'query', missing: 400 | 404, isMeant = (_: Readable) => true) =>
   (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
-    const admitted = admitRead(admission, request, admission.checks.read)
+    const admitted = admitRead(admission, request, admission.checks[check])
     if (!('caller' in admitted)) return admitted
     const refused = tooManyReads(admission, request, admitted.caller, id)
     if (refused) return refused
-    const { merchantId } = admitted.caller
-    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
-    return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 404)
-  }
-
-export const getThreeDSecure =
-  (admission: Admission): RequestFunction =>
-  async (request, { id = '' }) => {
-    const admitted = admitRead(admission, request, admission.checks.read)
-    if (!('caller' in admitted)) return admitted
-    const refused = tooManyReads(admission, request, admitted.caller, id)
-    if (refused) return refused
-    const { merchantId } = admitted.caller
-    const found = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
-    return found?.type === '3D'
+    const found = isId(id)
+      ? await readPayment(admission.parts, admitted.caller.merchantId, id, keptTo(admitted.caller))
+      : undefined
+    return found && isMeant(found)
       ? json(200, currentRecord(admission.parts, found))
-      : notFound(admission, request, admitted.caller, 404)
+      : notFound(admission, request, admitted.caller, missing)
   }
 
-export const queryOne =
-  (admission: Admission): RequestFunction =>
-  async (request, { id = '' }) => {
-    const admitted = admitRead(admission, request, admission.checks.query)
-    if (!('caller' in admitted)) return admitted
-    const refused = tooManyReads(admission, request, admitted.caller, id)
-    if (refused) return refused
-    const { merchantId } = admitted.caller
-    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
-    return payment ? json(200, currentRecord(admission.parts, payment)) : notFound(admission, request, admitted.caller, 400)
-  }
+export const getPayment = readOne('read', 404)
+export const getThreeDSecure = readOne('read', 404, ({ type }) => type === '3D')
+export const queryOne = readOne('query', 400)
 
 export const resultCodes =
   ({ parts }: Admission): RequestFunction =>
