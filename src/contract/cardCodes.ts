@@ -52,7 +52,7 @@ const rightBehindYear = new RegExp(
 )
 
 /** Where the end of a card may stand in what passes for its number, the code may be one of the next groups. */
-const behindPassing = new RegExp(`()(?<=${passing}${gap}{1,4}(?:\\p{Nd}{1,4}${gap}{1,8}){0,2})${code}`, 'gu')
+const behindPassing = new RegExp(`()(?=\\p{Nd}{3})(?<=${passing}${gap}{1,4}(?:\\p{Nd}{1,4}${gap}{1,8}){0,2})${code}`, 'gu')
 
 /** What stands behind the number on a magnetic stripe, which has a CVV of its own; chips and terminals write a D. */
 const behindStripe = /([\p{Nd}x]{4}[=D]|\^)\p{Nd}{7,}/giu
