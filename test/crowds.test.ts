@@ -36,7 +36,6 @@ import {
   ofMerchantMost,
   openingsMost,
   pipelinedMost,
-  strangersOpeningsMost,
   tellingsMost,
   tlsCost,
 } from '../src/http/rates.ts'
@@ -88,9 +87,14 @@ function makeWatch(
   /** On it TLS is to be spoken. */
   const rawFrom = (remoteAddress: string) => madeFrom(remoteAddress, connections.begun)
   /** Asks for something whose body has not come. */
-  const begin = (socket: Socket, caller = socket.remoteAddress!, rawHeaders: string[] = []): IncomingMessage => {
+  const begin = (
+    socket: Socket,
+    caller = socket.remoteAddress!,
+    rawHeaders: string[] = [],
+    ofMerchant?: string,
+  ): IncomingMessage => {
     const incoming = { socket, complete: false, rawHeaders } as IncomingMessage
-    connections.asked(incoming, someAnswer(), caller)
+    connections.asked(incoming, someAnswer(), caller, ofMerchant)
     return incoming
   }
   /** Asks for something whose body has. */
@@ -264,11 +268,11 @@ describe('bytes of large bodies in one second', () => {
     const admitted = (address: string) =>
       Array.from({ length: 99 }, () => connections.admits(address, false)).filter(Boolean).length
     const addresses = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '192.0.2.9']
-    assert.deepEqual(addresses.map(admitted), [crowdedOpeningsMost, crowdedOpeningsMost, 99, 99], 'who comes again at once')
+    assert.deepEqual(addresses.map(admitted), [99, 99, 99, 99])
     assert.equal(connections.sends(incoming, piece, merchantLine('one')), false)
-    assert.equal(admitted('198.51.100.3'), 0)
+    assert.equal(admitted('198.51.100.3'), 99)
     tick(1)
-    assert.deepEqual([admitted('198.51.100.1'), taken('198.51.100.1')], [99, ofNetwork])
+    assert.equal(taken('198.51.100.1'), ofNetwork)
     connections.stop()
   })
 
@@ -332,7 +336,7 @@ describe('newcomers', () => {
   ) => Array.from({ length: count }, (_, at) => connections.admits(address(at), isTls)).filter(Boolean).length
 
   /** What each of so many networks that want more opens while all together want too much. */
-  const shareOf = (eager: number) => Math.floor(strangersOpeningsMost / eager)
+  const shareOf = (eager: number) => Math.floor(openingsMost / eager)
 
   it('of one network are so many in a second; others come in, and all do in the next', () => {
     const { clock, tick } = standingClock()
@@ -345,14 +349,35 @@ describe('newcomers', () => {
     each([() => '192.0.2.7', networkOpeningsMost], [() => '192.0.2.8', networkOpeningsMost]) // one alone is no crowd
     each([() => '192.0.2.9', shareOf(3)], [() => '10.0.0.1', 3 * openingsMost])
     tick(12)
-    each([at => `2001:db8:0:100::${at.toString(16)}`, networkOpeningsMost])
-    tick(13)
-    each([at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`, 2 * networkOpeningsMost])
-    tick(14)
-    // It is one of the two circles that wanted more; the other is its /48.
-    each([at => `2001:db8:1:2${(at % 256).toString(16).padStart(2, '0')}::1`, 2 * shareOf(2)])
-    tick(25)
-    each([() => '192.0.2.7', networkOpeningsMost])
+    // Who sits in a /48 has half of what that has.
+    each([at => `2001:db8:1:100::${at.toString(16)}`, networkOpeningsMost / 2])
+    each([() => '2001:db8:1:200::1', networkOpeningsMost / 2], [() => '192.0.2.7', networkOpeningsMost])
+    watch.connections.stop()
+  })
+
+  it('of a /48 are as many as of an address, however many of its networks want more, and a few are everybody’s in it', () => {
+    const { clock, tick } = standingClock()
+    const watch = makeWatch(() => false, clock)
+    const many = (at: number) => `2001:db8:1:${(at % 40).toString(16)}::1`
+    for (let second = 1; second < 5; second++) {
+      tick(second)
+      assert.equal(admitted(watch, many), networkOpeningsMost)
+      assert.equal(
+        admitted(watch, () => '192.0.2.7'),
+        networkOpeningsMost,
+        'no rush',
+      )
+    }
+    tick(20)
+    for (const at of [1, 2]) admitted(watch, () => `2001:db8:1:${at}::1`)
+    tick(21)
+    for (const at of [1, 2]) admitted(watch, () => `2001:db8:1:${at}::1`, networkOpeningsMost / 2)
+    tick(22)
+    for (const at of [1, 2]) admitted(watch, () => `2001:db8:1:${at}::1`, networkOpeningsMost / 4)
+    assert.equal(
+      admitted(watch, () => '2001:db8:1:3::1', 100),
+      100,
+    )
     watch.connections.stop()
   })
 
@@ -367,7 +392,7 @@ describe('newcomers', () => {
       for (const [address, most] of rows) assert.equal(admitted(watch, address, 6400), most, address(0))
     }
     const [shop, newShop, proxy] = [() => '192.0.2.99', () => '198.51.100.1', () => '10.0.0.1']
-    each([strangers(16), strangersOpeningsMost], [newShop, shareOf(17)], [strangers(16), 0], [shop, openingsMost], [proxy, 6400])
+    each([strangers(16), openingsMost], [newShop, shareOf(17)], [strangers(16), 0], [shop, openingsMost], [proxy, 6400])
     tick(9)
     const ofMany = admitted(watch, strangers(64), 6400)
     assert.ok(ofMany >= 64 * crowdedOpeningsMost && ofMany <= 64 * crowdedOpeningsMost + 32, `${ofMany}`)
@@ -375,7 +400,7 @@ describe('newcomers', () => {
     tick(20)
     each([newShop, networkOpeningsMost])
     tick(3600)
-    each([strangers(16), strangersOpeningsMost], [shop, shareOf(17)])
+    each([strangers(16), openingsMost], [shop, shareOf(17)])
     watch.connections.stop()
   })
 
@@ -411,7 +436,7 @@ describe('newcomers', () => {
     for (let at = 2; at <= merchantsMost; at++) asks(`10.1.${at >> 8}.${at & 255}`, `${at}`)
     assert.equal(
       admitted(watch, at => `192.0.2.${at % 16}`),
-      strangersOpeningsMost,
+      openingsMost,
     )
     assert.equal(
       admitted(watch, () => '198.51.100.1'),
@@ -424,7 +449,11 @@ describe('newcomers', () => {
     // Of one merchant a few.
     for (let at = 0; at <= ofMerchantMost; at++) asks(`203.0.113.${at}`, 'many')
     const admittedOf = (at: number) => admitted(watch, () => `203.0.113.${at}`)
-    assert.deepEqual([0, 1, ofMerchantMost].map(admittedOf), [shareOf(18), openingsMost, 0], 'together as many as one')
+    assert.deepEqual(
+      [0, 1, ofMerchantMost].map(admittedOf),
+      [shareOf(18), openingsMost, openingsMost / 2],
+      'who wants more than a few shares with the others',
+    )
     watch.connections.stop()
   })
 
@@ -512,15 +541,15 @@ describe('newcomers', () => {
     connections.stop()
   })
 
-  it('of all strangers together send so many behind others, and none beyond; a merchant’s server is none of the crowd, and long heads count more', () => {
+  it('of all strangers together send so many behind others, and none beyond; who has a merchant’s token is none of the crowd, and long heads count more', () => {
     const clock = { ...systemClock, every: () => never }
-    const { connections, socketFrom, begin, ask, begins } = makeWatch(() => false, clock)
+    const { connections, socketFrom, begin } = makeWatch(() => false, clock)
     /** How many come on connections of thirty-two each, until one is closed. */
-    const taken = (address: string, headers: number): number => {
+    const taken = (address: string, headers: number, ofMerchant?: string): number => {
       for (let count = 0; ; ) {
         const socket = socketFrom(address)
         for (let at = 0; at < 32; at++) {
-          begin(socket, address, Array<string>(2 * headers).fill('x'))
+          begin(socket, address, Array<string>(2 * headers).fill('x'), ofMerchant)
           if (socket.closed) return count
           if (at > 0) count++
         }
@@ -528,19 +557,13 @@ describe('newcomers', () => {
       }
     }
     assert.equal(taken('192.0.2.1', 100), Math.floor(pipelinedMost / 7))
-    const server = socketFrom('192.0.2.99')
-    begins(ask(server), true)
     for (let net = 2; net <= 3; net++) assert.equal(taken(`192.0.2.${net}`, 3), pipelinedMost)
     taken('192.0.2.4', 3)
     for (const net of [5, 6]) assert.equal(taken(`192.0.2.${net}`, 3), 0, `${net}`)
-    for (let at = 0; at < 30; at++) begin(server)
-    assert.equal(server.closed, false)
-    assert.equal(taken('192.0.2.99', 3), pipelinedMost - 30, 'on others of its network either')
-    // Another address of the same merchant has what that left, one of another merchant as much.
-    begins(ask(socketFrom('192.0.2.98')), true)
-    assert.equal(taken('192.0.2.98', 3), 0)
-    connections.isServers(ask(socketFrom('192.0.2.97')), 'another')
-    assert.equal(taken('192.0.2.97', 3), pipelinedMost)
+    // With his token, wherever he asks: there too where strangers sent too many.
+    assert.equal(taken('192.0.2.5', 3, 'one'), pipelinedMost)
+    assert.equal(taken('192.0.2.98', 3, 'one'), 0)
+    assert.equal(taken('192.0.2.98', 3, 'another'), pipelinedMost)
     connections.stop()
   })
 
@@ -665,6 +688,25 @@ describe('connections', () => {
     const late = come('192.0.2.8', 'GET', 40)
     const closed = [late, presses, pages, others].map(some => some.filter(({ closed }) => closed).length)
     assert.deepEqual(closed, [0, 0, 10, 30])
+    connections.stop()
+  })
+
+  it('of strangers make room at a merchant’s own address, where they stand in line too; his do not', () => {
+    const { connections, socketFrom, ask, begins } = makeWatch()
+    const come = (address: string, count: number) =>
+      Array.from({ length: count }, () => {
+        const socket = socketFrom(address)
+        Object.assign(ask(socket), { method: 'POST' })
+        return socket
+      })
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const server = socketFrom('192.0.2.8')
+    begins(ask(server), true)
+    const presses = come('192.0.2.8', networkConnectionsMost - 1)
+    assert.equal(closed([server, ...presses]), 0)
+    assert.deepEqual([closed(come('192.0.2.8', 20)), closed(presses), server.closed], [0, 20, false])
+    const strangers = come('192.0.2.9', networkConnectionsMost)
+    assert.deepEqual([closed(come('192.0.2.9', 20)), closed(strangers)], [20, 0])
     connections.stop()
   })
 
@@ -1235,26 +1277,58 @@ describe('connections', () => {
   })
 })
 
-it('requests of one network that wait for their answers are bounded, however many connections they share', () => {
-  const { connections, socketFrom } = makeWatch()
-  const crowd = Array.from({ length: 100 }, (_, at) => socketFrom(`198.51.100.${at % 4}`))
-  const ends: EventEmitter[] = []
-  const ask = (socket: Socket): boolean => {
-    const outgoing = someAnswer()
-    ends.push(outgoing)
-    const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
-    return connections.asked(incoming, outgoing, socket.remoteAddress!)
-  }
-  const one = crowd.filter((_, at) => at % 4 === 0)
-  let taken = 0
-  const more = Array.from({ length: 20 }, () => socketFrom('198.51.100.0'))
-  for (const socket of [...one, ...more]) for (let at = 0; at < unfinishedMost && ask(socket); at++) taken++
-  assert.equal(taken, networkUnfinishedMost)
-  assert.ok(ask(crowd[1]!), 'another network')
-  assert.ok([...one, ...more].some(({ closed }) => closed))
-  ends[0]!.emit('close')
-  assert.ok(ask(socketFrom('198.51.100.0')), 'one is answered')
-  connections.stop()
+describe('requests of one network that wait for their answers', () => {
+  const pinned = (watch: ReturnType<typeof makeWatch>, addresses: readonly string[], each: number) =>
+    addresses.map(address => {
+      const socket = watch.socketFrom(address)
+      for (let at = 0; at < each; at++) watch.ask(socket)
+      return socket
+    })
+  const full = Array<string>(networkUnfinishedMost / 16).fill('198.51.100.0')
+  const closedOf = (sockets: readonly FakeSocket[]) => sockets.filter(({ closed }) => closed).length
+
+  it('are bounded, however many connections they share: who asks on one more has the place of whom most is owed', () => {
+    const watch = makeWatch()
+    const few = pinned(watch, full.slice(0, 16), 15)
+    const many = pinned(watch, full, 16)
+    assert.deepEqual([closedOf(few), closedOf(many)], [0, 15], 'sixteen less for each')
+    const [neighbour, another] = pinned(watch, ['198.51.100.0', '198.51.100.1'], 12)
+    assert.deepEqual([neighbour!.closed, another!.closed, closedOf(many)], [false, false, 16])
+    watch.connections.stop()
+  })
+
+  it('are closed where on none is more', () => {
+    const watch = makeWatch()
+    const many = pinned(watch, full, 16)
+    watch.ask(many[0]!)
+    assert.deepEqual([many[0]!.closed, closedOf(many)], [true, 1])
+    assert.equal(closedOf(pinned(watch, full.slice(0, 1), 16)), 0, 'what it had is free')
+    watch.connections.stop()
+  })
+
+  it('cost nothing of whom a token is known, nor is what his servers wait for closed for others', () => {
+    const watch = makeWatch()
+    const server = watch.socketFrom('198.51.100.0')
+    for (let at = 0; at < 30; at++) watch.begins(watch.ask(server), true)
+    const many = pinned(watch, full, 16)
+    assert.deepEqual([server.closed, closedOf(many)], [false, 2])
+    const asked = watch.socketFrom('198.51.100.0')
+    for (let at = 0; at < unfinishedMost; at++) watch.begin(asked, undefined, [], 'one')
+    assert.deepEqual([asked.closed, closedOf(many)], [false, 2])
+    watch.connections.stop()
+  })
+
+  it('are of a /48 of IPv6 together as many as of four addresses, and of it those go on which most is asked', () => {
+    const watch = makeWatch()
+    const addresses = Array.from({ length: 16 }, (_, at) => `2001:db8:1:${(at << 8).toString(16)}::7`)
+    const many = addresses.map(address => pinned(watch, Array<string>(20).fill(address), 16))
+    const held = 16 * (many.flat().length - closedOf(many.flat()))
+    assert.ok(held <= 4 * networkUnfinishedMost && held > 4 * networkUnfinishedMost - 16, `${held}`)
+    const before = closedOf(many.flat())
+    assert.equal(closedOf(pinned(watch, ['2001:db8:1:99::7'], 12)), 0)
+    assert.equal(closedOf(many.flat()), before + 1)
+    watch.connections.stop()
+  })
 })
 
 it('requests of one caller behind a proxy are bounded as those of a network, whichever of its connections they come on', () => {
@@ -1470,28 +1544,6 @@ it('what a proxy was answered last is taken in a moment: for a caller it is wait
   connections.stop()
 })
 
-it('of a /56 and a /48 of IPv6 as many requests wait together as of two and four addresses', () => {
-  for (const [step, addresses] of [
-    [1, 2],
-    [256, 4],
-  ] as const) {
-    const { connections, socketFrom } = makeWatch()
-    let taken = 0
-    for (let at = 0; at < 8; at++) {
-      const sockets = Array.from({ length: 20 }, () => socketFrom(`2001:db8:1:${(at * step).toString(16)}::7`))
-      for (const socket of sockets)
-        for (let asked = 0; asked < unfinishedMost - 1; asked++) {
-          const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
-          if (connections.asked(incoming, someAnswer(), socket.remoteAddress!)) taken++
-          else break
-        }
-    }
-    // Those of the connections that were closed make room again.
-    assert.ok(taken >= addresses * networkUnfinishedMost && taken < 8 * 20 * (unfinishedMost - 1), `${taken}`)
-    connections.stop()
-  }
-})
-
 it('callers of IPv4 are as many networks, however the socket that they came to writes them', () => {
   const { connections, socketFrom } = makeWatch()
   const ask = (socket: Socket) => {
@@ -1500,9 +1552,14 @@ it('callers of IPv4 are as many networks, however the socket that they came to w
   }
   const crowd = Array.from({ length: networkUnfinishedMost / unfinishedMost }, () => socketFrom('::ffff:198.51.100.1'))
   for (const socket of crowd) for (let at = 0; at < unfinishedMost; at++) assert.ok(ask(socket))
-  assert.equal(ask(socketFrom('198.51.100.1')), false)
-  assert.equal(ask(socketFrom('::FFFF:198.51.100.1')), false)
-  assert.ok(ask(socketFrom('::ffff:198.51.100.2')))
+  const closed = (address: string) => {
+    assert.ok(ask(socketFrom(address)))
+    return crowd.filter(({ closed }) => closed).length
+  }
+  assert.equal(closed('::ffff:198.51.100.2'), 0)
+  assert.equal(closed('198.51.100.1'), 1)
+  for (let at = 1; at < unfinishedMost; at++) closed('::FFFF:198.51.100.1')
+  assert.equal(closed('::FFFF:198.51.100.1'), 2)
   connections.stop()
 })
 

@@ -54,7 +54,7 @@ export type Connections = {
   secured(socket: Socket, raw: Socket | undefined): void
   /** Counts a request of `caller`, who is another than the socket's end behind a proxy, until its answer is gone, which must be taken piece by piece, each
    * in time. False = one too many: the connection is closed, a proxy’s after a 429. */
-  asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string): boolean
+  asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string, ofMerchant?: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
   /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`. False = too many small
@@ -310,6 +310,14 @@ export function watchConnections(
     refuse(one.socket, networkName(one.caller))
   }
 
+  /** By one of its network on which more is asked. False = there is none; those of a proxy are of many callers. */
+  function makesRoomFor(one: OpenConnection): boolean {
+    const fullest = isOfProxy(one) ? undefined : room.fullest(one.caller)
+    if (!fullest || fullest.unfinished.size <= one.unfinished.size + 1) return false
+    drop(fullest.socket)
+    return true
+  }
+
   function tooMuch(one: OpenConnection, isTold = isOfProxy(one)): false {
     if (isTold) refuse(one.socket, networkName(one.caller))
     else endParsing(one.socket)
@@ -388,12 +396,12 @@ export function watchConnections(
       waitsAnew(one)
       socket.once('close', () => forget(socket))
     },
-    asked(incoming, outgoing, caller) {
+    asked(incoming, outgoing, caller, ofMerchant) {
       const { socket } = incoming
       const one = connections.get(socket) ?? (socket.destroyed ? undefined : opened(socket))
       if (!one || one.endsBefore !== undefined) return false
       const isBehind = one.unfinished.size > 0
-      if (isBehind && !rates.admitsBehind(one.network.names, incoming.rawHeaders.length / 2)) return tooMuch(one)
+      if (isBehind && !rates.admitsBehind(one.network.names, incoming.rawHeaders.length / 2, ofMerchant)) return tooMuch(one)
       if (++one.requests > requestsMost) {
         closeSoon(socket)
         return false
@@ -402,7 +410,10 @@ export function watchConnections(
       noLongerFresh(one)
       keepsFor(one, false)
       asksFor(one, caller)
-      if (one.unfinished.size >= unfinishedMost || crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost) return tooMuch(one)
+      if (one.unfinished.size >= unfinishedMost) return tooMuch(one)
+      // Who has a token is bound by what a token may have under way, wherever he asks.
+      if (ofMerchant === undefined && crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost && !makesRoomFor(one))
+        return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
       networks.add(one.caller, 'unfinished', 1)
       if (one.requests === 1 && rates.isCrowd(one.network.names)) {

@@ -7,19 +7,17 @@ import { networkShare } from '../platform/network.ts'
 import { lackOf } from '../platform/parsing.ts'
 import { merchantLine } from './turns.ts'
 
-/** Connections that one merchant's servers open in a second, from one network and from all that are known as his, whatever becomes of them: making one ready costs more than all else about one on which nothing is asked. */
-export const openingsMost = 2048
 /**
- * The same of all strangers together, of whom one network opens half as many; beyond it, for a while, those that want more than a few share what all may open, and each has a few. Who comes next waits
- * behind all that were let in.
+ * Connections that one merchant's servers open in a second, and all strangers together, of whom one network opens half as many, whatever becomes of them: making one ready costs more than all else about
+ * one on which nothing is asked, and who comes next waits behind all that were let in. Beyond it, for a while, those networks that want more than a few share what all may open.
  */
-export const strangersOpeningsMost = 1024
+export const openingsMost = 1024
 export const networkOpeningsMost = 512
 export const crowdedOpeningsMost = 32
 /** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
 export const tlsCost = 2
 /**
- * Requests that one network sends in a second behind others of their connections that have no answer yet, one merchant's servers, and all strangers together: they are parsed before any turn.
+ * Requests that one network sends in a second behind others of their connections that have no answer yet, one merchant with his token, and all without one together: they are parsed before any turn.
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
  * behind that request is looked at: what is parsed in vain keeps those waiting who come next.
  */
@@ -52,8 +50,8 @@ export const isProxys = ([narrowest]: NetworkNames): boolean => narrowest === ''
 export type ArrivalRates = {
   /** May one more connection come from there? */
   admits(around: NetworkNames, isTls: boolean): boolean
-  /** One more request that comes behind others of its connection, with so many headers. */
-  admitsBehind(around: NetworkNames, headers: number): boolean
+  /** One more request that comes behind others of its connection, with so many headers. `ofMerchant`: whose token it has. */
+  admitsBehind(around: NetworkNames, headers: number, ofMerchant?: string): boolean
   /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself. */
   admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
   /** So many more bytes of a large body. `whose`: of whom whom we know, from wherever he sends it. */
@@ -69,8 +67,12 @@ export type ArrivalRates = {
   stop(): void
 }
 
+/** What the networks of all strangers, or of one merchant's servers, open in a second; how many of them wanted more than a few in it, and in the last; and until when they share. */
+type Openings = { opened: number; eager: number; eagerBefore: number; rushUntil: number }
+
 export function countArrivals(clock: Clock): ArrivalRates {
   const openings = new Map<string, number>()
+  const openingsOf = new Map<string, Openings>()
   const behind = new Map<string, number>()
   const smallPieces = new Map<string, number>()
   /** Whose server asked last from a network, and when; and the networks of each. Both have those last that asked last. */
@@ -78,23 +80,18 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const networksOf = new Map<string, Set<string>>()
   const largeBytes = new Map<string, number>()
   const tellings = new Map<string, number>()
-  /** Networks from which too many bytes of somebody whom we know have come in this second. */
-  const overdrawn = new Set<string>()
   /** Of networks of strangers, less what they may send in the seconds since. */
   const strangersBytes = new Map<string, number>()
-  /** Networks of strangers that wanted more than a few in this second, and in the last. */
-  let [eager, eagerBefore] = [0, 0]
-  let rushUntil = Number.NEGATIVE_INFINITY
   let crowdedUntil = Number.NEGATIVE_INFINITY
   let heavyUntil = Number.NEGATIVE_INFINITY
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
   const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : networkBytesMost)
-  const crowdedOpenings = (): number =>
-    Math.max(crowdedOpeningsMost, Math.floor(strangersOpeningsMost / Math.max(eager, eagerBefore)))
   const second = clock.every(1000, () => {
-    eagerBefore = eager
-    eager = 0
-    for (const counts of [openings, behind, smallPieces, largeBytes, tellings, overdrawn]) counts.clear()
+    for (const [whose, { eager, rushUntil }] of openingsOf) {
+      if (eager > 0 || clock.elapsed() < rushUntil) openingsOf.set(whose, { opened: 0, eager: 0, eagerBefore: eager, rushUntil })
+      else openingsOf.delete(whose)
+    }
+    for (const counts of [openings, behind, smallPieces, largeBytes, tellings]) counts.clear()
     for (const [network, sent] of strangersBytes) {
       const most = strangersBytesMost() * networkShare(network)
       const left = Math.min(sent - most, crowdedSeconds * most)
@@ -114,8 +111,6 @@ export function countArrivals(clock: Clock): ArrivalRates {
     const known = merchants.get(around[0]!)
     return known !== undefined && clock.elapsed() - known.asked < merchantsSeconds * 1000
   }
-  /** What the servers of one merchant send counts for him too: who has a token and many addresses is a crowd like any other. */
-  const withMerchant = (around: NetworkNames): NetworkNames => [...around, merchantLine(merchants.get(around[0]!)!.merchantId)]
   const isStranger = (around: NetworkNames): boolean => !isProxys(around) && !isMerchants(around)
 
   function forget(network: string | undefined): void {
@@ -127,28 +122,34 @@ export function countArrivals(clock: Clock): ArrivalRates {
     if (own.size === 0) networksOf.delete(known.merchantId)
   }
 
+  /** So many more connections of a network among those of all strangers, of a wide network, or of one merchant. */
+  function opens(whose: string, mostOfAll: number, mostOfOne: number, network: string, more = 1): boolean {
+    const all = openingsOf.get(whose) ?? { opened: 0, eager: 0, eagerBefore: 0, rushUntil: Number.NEGATIVE_INFINITY }
+    openingsOf.set(whose, all)
+    if (all.opened + more > mostOfAll) all.rushUntil = soon()
+    const opened = addTo(openings, network, more)
+    if (opened > crowdedOpeningsMost && opened - more <= crowdedOpeningsMost) all.eager++
+    const crowded = Math.max(crowdedOpeningsMost, Math.floor(mostOfAll / Math.max(all.eager, all.eagerBefore)))
+    if (opened > (clock.elapsed() < all.rushUntil ? Math.min(crowded, mostOfOne) : mostOfOne)) return false
+    all.opened += more
+    return true
+  }
+
   return {
     admits(around, isTls) {
       if (isProxys(around)) return true
+      const [narrowest, widest] = [around[0]!, around.at(-1)!]
       if (isMerchants(around))
-        return overdrawn.has(around[0]!)
-          ? isWithin(crowdedOpeningsMost, openings, around)
-          : isWithin(openingsMost, openings, withMerchant(around))
+        return opens(merchantLine(merchants.get(narrowest)!.merchantId), openingsMost, openingsMost, narrowest)
       const cost = isTls ? tlsCost : 1
-      if ((openings.get('') ?? 0) + cost > strangersOpeningsMost) rushUntil = soon()
-      const most = clock.elapsed() < rushUntil ? Math.min(crowdedOpenings(), networkOpeningsMost) : networkOpeningsMost
-      for (const network of around) {
-        const [opened, few] = [openings.get(network) ?? 0, crowdedOpeningsMost * networkShare(network)]
-        if (opened <= few && opened + cost > few) eager++
-      }
-      if (!isWithin(most, openings, around, cost)) return false
-      addTo(openings, '', cost)
-      return true
+      // Many are given a /48: what it opens is one's, and whoever sits in it has his part of that.
+      const isWithinWide = widest === narrowest || opens(widest, networkOpeningsMost, networkOpeningsMost / 2, narrowest, cost)
+      return isWithinWide && opens('', openingsMost, networkOpeningsMost, widest, cost)
     },
-    admitsBehind(around, headers) {
+    admitsBehind(around, headers, ofMerchant) {
       if (isProxys(around)) return true
       const cost = Math.max(1, Math.ceil(headers / 16))
-      if (isMerchants(around)) return isWithin(pipelinedMost, behind, withMerchant(around), cost)
+      if (ofMerchant !== undefined) return isWithin(pipelinedMost, behind, [ofMerchant], cost)
       const isTooMuch = addTo(behind, '', cost) > pipelinedOfAllMost
       if (isTooMuch) crowdedUntil = soon()
       return isWithin(isTooMuch ? 0 : pipelinedMost, behind, around, cost)
@@ -169,11 +170,9 @@ export function countArrivals(clock: Clock): ArrivalRates {
         if (addTo(largeBytes, '', bytes) > largeBytesMost) heavyUntil = soon()
         return isWithin(strangersBytesMost(), strangersBytes, around, bytes)
       }
-      const isRight = whose
-        ? isWithin(largeBytesMost, largeBytes, [whose], bytes)
-        : isWithin(networkBytesMost, largeBytes, around, bytes)
-      if (!isRight) overdrawn.add(around[0]!)
-      return isRight
+      return whose === undefined
+        ? isWithin(networkBytesMost, largeBytes, around, bytes)
+        : isWithin(largeBytesMost, largeBytes, [whose], bytes)
     },
     tells: whom => addTo(tellings, whom, 1) <= tellingsMost,
     isMerchants,

@@ -78,6 +78,8 @@ export type Room = {
   whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined
   /** Who holds most bytes. */
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
+  /** Of a network, and of those in the same wide ones: on which most is asked that has no answer yet, and that no merchant's server waits for. */
+  fullest(network: CallerNetwork<OpenConnection>): OpenConnection | undefined
 }
 
 /** Bytes of requests that a merchant's network may have more than any other before one of its connections goes: strangers' lie there for long, his burst for a moment. */
@@ -90,10 +92,11 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
   }
 
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
+   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser, and so for a merchant's own network. */
   function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
     // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
     const own = spareCrowd(newcomer)
+    const isOfMerchant = isMerchants(newcomer.names)
     let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
@@ -103,7 +106,9 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
       const found =
         oldestWaiting(network) ??
         (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
-        (isLarger ? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one)) : undefined)
+        (isLarger || (network === newcomer && isOfMerchant)
+          ? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one))
+          : undefined)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -181,5 +186,15 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return most!
   }
 
-  return { whoGoes, mostHeld }
+  function fullest({ circles }: CallerNetwork<OpenConnection>): OpenConnection | undefined {
+    let found: OpenConnection | undefined
+    for (const network of networks.all()) {
+      if (network.circles.at(-1) !== circles.at(-1)) continue
+      for (const one of network.asking)
+        if (isSpared(one) && !isOfProxy(one) && one.unfinished.size > (found?.unfinished.size ?? 0)) found = one
+    }
+    return found
+  }
+
+  return { whoGoes, mostHeld, fullest }
 }

@@ -110,7 +110,10 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (incoming.rawHeaders.length > 2 * headersMost) return void refuseUnread(incoming.socket, 431, 'headersTooLarge')
     const caller = callerOf(incoming)
-    if (!connections.asked(incoming, outgoing, caller)) return
+    const networks = networksAround(caller)
+    const lines = linesOf(parts, incoming.headers.authorization, { address: caller, networks })
+    const ofMerchant = lines === networks ? undefined : lines[0]
+    if (!connections.asked(incoming, outgoing, caller, ofMerchant)) return
     const started = parts.clock.elapsed()
     // What stands behind such a request may be lost in Node's change of protocols, which is none here.
     if (incoming.headers.upgrade !== undefined) outgoing.shouldKeepAlive = false
@@ -120,7 +123,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const { admits, route } = destination
     const most = route?.bodyMax ?? (route?.callers === 'browser' ? browserBodyMax : bodyMax)
     const came = { bytes: 0, isInTurn: false }
-    const request = requestOf(incoming, target, caller, number, came)
+    const request = requestOf(incoming, target, { address: caller, networks, lines }, number, came)
     const inTurn = (bytes: number, begin: () => void) => {
       const leave = turns.turn(request.lines, bytes + request.query.length, route?.cost ?? 1, begin)
       // Whoever has gone would hold all that he sent, in a line that counts nobody who has gone.
@@ -140,7 +143,6 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       connections.cuts(incoming)
       come(0, unread)
     }
-    const ofMerchant = request.lines === request.networks ? undefined : request.lines[0]
     const read = () => readBody(incoming, { caller, ofMerchant }, most, connections, come)
     const unfit = unfitOf(incoming)
     if (unfit) cut(unfit)
@@ -338,29 +340,25 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   function requestOf(
     incoming: IncomingMessage,
     { path, query }: RequestTarget,
-    address: string,
+    caller: Pick<Request, 'address' | 'networks' | 'lines'>,
     number: string,
     came: { readonly bytes: number; readonly isInTurn: boolean },
   ): Request {
     const reached = reachedAt(schemeOf(incoming), incoming)
-    const networks = networksAround(address)
-    const lines = linesOf(parts, incoming.headers.authorization, { address, networks })
     return {
+      ...caller,
       method: incoming.method ?? 'GET',
       path,
       query,
       headers: incoming.headers as Request['headers'],
       body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
-      address,
-      networks,
-      lines,
       publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
       reachedAt: reached,
       number,
       isGone: () => incoming.socket.destroyed,
       isServers: merchantId => connections.isServers(incoming, merchantId),
-      inTurn: work => (came.isInTurn ? work() : again(lines, came.bytes, work)),
+      inTurn: work => (came.isInTurn ? work() : again(caller.lines, came.bytes, work)),
       whenAnswered: [],
       seen: {},
     }
