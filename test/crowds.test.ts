@@ -17,6 +17,7 @@ import {
   knownOfOneMost,
   networkConnectionsMost,
   networkUnfinishedMost,
+  requestBytes,
   unfinishedBytesMost,
   unfinishedMost,
   untakenBytesMost,
@@ -692,7 +693,8 @@ describe('connections', () => {
   })
 
   it('of strangers make room at a merchant’s own address, where they stand in line too; his do not', () => {
-    const { connections, socketFrom, ask, begins } = makeWatch()
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, ask, begins } = makeWatch(undefined, clock)
     const come = (address: string, count: number) =>
       Array.from({ length: count }, () => {
         const socket = socketFrom(address)
@@ -700,11 +702,20 @@ describe('connections', () => {
         return socket
       })
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
-    const server = socketFrom('192.0.2.8')
-    begins(ask(server), true)
-    const presses = come('192.0.2.8', networkConnectionsMost - 1)
-    assert.equal(closed([server, ...presses]), 0)
-    assert.deepEqual([closed(come('192.0.2.8', 20)), closed(presses), server.closed], [0, 20, false])
+    const [server, kept] = [socketFrom('192.0.2.8'), socketFrom('192.0.2.8')]
+    const outgoing = someAnswer()
+    const asked = { socket: kept as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    connections.asked(asked, outgoing, '192.0.2.8')
+    for (const one of [ask(server), asked]) begins(one, true)
+    outgoing.emit('close')
+    const idle = socketFrom('192.0.2.8')
+    tick(2)
+    const presses = come('192.0.2.8', networkConnectionsMost - 3)
+    assert.equal(closed([server, kept, idle, ...presses]), 0)
+    const fresh = socketFrom('192.0.2.8')
+    assert.deepEqual([closed(presses), idle.closed], [0, true])
+    assert.deepEqual([closed(come('192.0.2.8', 20)), closed(presses)], [0, 20])
+    assert.equal(closed([fresh, kept, server]), 0)
     const strangers = come('192.0.2.9', networkConnectionsMost)
     assert.deepEqual([closed(come('192.0.2.9', 20)), closed(strangers)], [20, 0])
     connections.stop()
@@ -1009,7 +1020,7 @@ describe('connections', () => {
     const size = 1024 * 1024
     const answer = (bytes: number): FakeSocket => {
       const socket = socketFrom('192.0.2.7')
-      connections.answers(begin(socket), bytes)
+      connections.answers(begin(socket), bytes - requestBytes)
       return socket
     }
     const slow = answer(size)
@@ -1034,15 +1045,34 @@ describe('connections', () => {
     connections.stop()
   })
 
+  it('hold the requests whose answers nobody takes, and those behind them, however small these are', () => {
+    const { clock, tick } = standingClock()
+    const { connections, socketFrom, begin } = makeWatch(undefined, clock)
+    const heads = Array.from({ length: 14 }, (_, at) => [`x-${at}`, '1']).flat()
+    const crowd = Array.from({ length: 1000 }, (_, at) => {
+      tick(Math.floor(at / 200))
+      const socket = socketFrom(`198.51.100.${at % 100}`)
+      for (let count = 0; count < unfinishedMost; count++) {
+        const asked = begin(socket, undefined, heads)
+        connections.begins(asked)
+        connections.answers(asked, 100)
+      }
+      return socket
+    })
+    const held = crowd.filter(({ closed }) => !closed).length * unfinishedMost
+    assert.ok(held * 5000 < untakenBytesMost && held * 6000 > untakenBytesMost, `${held}`)
+    connections.stop()
+  })
+
   it('are held by what has long been there: a large body that comes at once is not the one that goes', () => {
     let elapsed = 0
     const { connections, socketFrom, begin } = makeWatch(undefined, { ...systemClock, elapsed: () => elapsed })
     const keep = (bytes: number): FakeSocket => {
       const socket = socketFrom('192.0.2.7')
-      connections.keeps(begin(socket), bytes)
+      connections.keeps(begin(socket), bytes - requestBytes)
       return socket
     }
-    const crowd = Array.from({ length: 1000 }, () => keep(unfinishedBytesMost / 1000 - 1))
+    const crowd = Array.from({ length: 1000 }, () => keep(unfinishedBytesMost / 1000 - 10))
     elapsed = 5000
     const large = keep(100_000)
     assert.equal(large.closed, false)
@@ -1055,7 +1085,7 @@ describe('connections', () => {
     const { connections, socketFrom, begin } = makeWatch(undefined, { ...systemClock, elapsed: () => elapsed })
     const keep = (address: string, bytes: number): FakeSocket => {
       const socket = socketFrom(address)
-      connections.keeps(begin(socket), bytes)
+      connections.keeps(begin(socket), bytes - requestBytes)
       return socket
     }
     const slow = keep('192.0.2.8', 98_000)
@@ -1077,7 +1107,7 @@ describe('connections', () => {
       const incoming = begin(socket)
       connections.keeps(incoming, 1000)
       if (isKnown) known.push(connections.knows(incoming, name))
-      connections.keeps(incoming, bytes)
+      connections.keeps(incoming, bytes - requestBytes)
       return { socket, incoming }
     }
     const ofNetwork = Array.from({ length: knownMost }, (_, at) => {
@@ -1121,12 +1151,12 @@ describe('connections', () => {
     const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1', clock)
     const keep = (caller: string, bytes: number): FakeSocket => {
       const socket = socketFrom('10.0.0.1')
-      connections.keeps(begin(socket, caller), bytes)
+      connections.keeps(begin(socket, caller), bytes - requestBytes)
       return socket
     }
     const answer = (caller: string, bytes: number): FakeSocket => {
       const socket = socketFrom('10.0.0.1')
-      connections.answers(begin(socket, caller), bytes)
+      connections.answers(begin(socket, caller), bytes - requestBytes)
       return socket
     }
     const slow = [keep('192.0.2.8', 98_000), answer('192.0.2.8', 98_000)]
@@ -1209,7 +1239,7 @@ describe('connections', () => {
     begins(ask(socketFrom('192.0.2.99')), true)
     const hold = (address: string, bytes: number) => {
       const socket = socketFrom(address)
-      connections.keeps(begin(socket), bytes)
+      connections.keeps(begin(socket), bytes - requestBytes)
       return socket
     }
     const strangers = Array.from({ length: 63 }, (_, at) => hold(`198.51.100.${at}`, unfinishedBytesMost / 64))
@@ -1226,7 +1256,7 @@ describe('connections', () => {
     begins(ask(socketFrom('10.0.0.1'), '192.0.2.99'), true)
     const hold = (caller: string, bytes: number) => {
       const socket = socketFrom('10.0.0.1')
-      connections.keeps(begin(socket, caller), bytes)
+      connections.keeps(begin(socket, caller), bytes - requestBytes)
       return socket
     }
     const strangers = Array.from({ length: 63 }, (_, at) => hold(`198.51.100.${at}`, unfinishedBytesMost / 64))
@@ -1254,7 +1284,7 @@ describe('connections', () => {
 
   it('hold bodies that wait for their turn with those that have not come whole, and let go of them with the connection', () => {
     const { connections, socketFrom, begin } = makeWatch()
-    const size = Math.floor(unfinishedBytesMost / 3)
+    const size = Math.floor(unfinishedBytesMost / 3) - requestBytes
     const wait = (socket: Socket): IncomingMessage => {
       const incoming = begin(socket)
       connections.keeps(incoming, size)

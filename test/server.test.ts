@@ -714,7 +714,7 @@ it('while many strangers send too much behind others, a new connection is closed
   const crowd = Array.from({ length: 60 }, (_, at) => ask(`127.0.1.${1 + (at % 12)}`, long))
   await eventually(async () => crowd.some(({ closed }) => closed), 'these are too many')
   const fresh = ask('127.0.0.8', get('/first') + get('/second'))
-  const merchants = ask('127.0.0.7', get('/third') + get('/fourth'))
+  const merchants = ask('127.0.0.7', ['/third', '/fourth'].map(path => get(path, 'Authorization: Bearer of-one\r\n')).join(''))
   const form = 'a=b'.repeat(8000)
   const post = `POST /form HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n`
   const sent = ask('127.0.0.8', post)

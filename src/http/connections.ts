@@ -25,7 +25,7 @@ export const unfinishedBytesMost = 64 * 1024 * 1024
 export const knownMost = 16
 /** Requests of one of those whom we know whose bodies come at the same time. */
 export const knownOfOneMost = 4
-/** Bytes of answers that are made and not taken yet. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
+/** Bytes of answers that are made and not taken yet, and of their requests. More closes the connection with most of them, of the network that has most, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Requests of one connection one after the other: the last answer closes it. Node’s own limit closes nothing, and answers what goes beyond it without a word to us. */
 export const requestsMost = 10_000
@@ -94,13 +94,14 @@ export type Connections = {
   stop(): void
 }
 
-/** What a head holds, its texts some bytes each besides their letters. */
+/** What a request holds without its body until its answer is gone, its texts some bytes each besides their letters. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
-  let bytes = url.length
+  let bytes = requestBytes + url.length
   for (const text of rawHeaders) bytes += text.length + textBytes
   return bytes
 }
 const textBytes = 48
+export const requestBytes = 4096
 
 type Held = { readonly one: OpenConnection; readonly asked: HeldRequest }
 const gone = { one: undefined, asked: undefined } as const
@@ -349,7 +350,7 @@ export function watchConnections(
     owes(one)
     // What waits behind another's answer is no reason to keep the connection: anybody can have that.
     if (one.unfinished.keys().next().value !== incoming) serves(one, asked, false)
-    hold(one, asked, 'untaken', bytes)
+    hold(one, asked, 'untaken', headBytes(incoming) + bytes)
     if (networks.sum('untaken') > untakenBytesMost) dropHeld(room.mostHeld('untaken'))
   }
 

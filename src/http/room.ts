@@ -92,11 +92,10 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
   }
 
   /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser, and so for a merchant's own network. */
+   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
   function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
     // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
     const own = spareCrowd(newcomer)
-    const isOfMerchant = isMerchants(newcomer.names)
     let largest = own
     let first: Candidate | undefined
     for (const network of isCrowd ? [newcomer] : networks.all()) {
@@ -104,11 +103,10 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
       if (crowd < largest) continue
       const isLarger = network !== newcomer && crowd > own
       const found =
+        (network === newcomer ? strangerWhoGoes(network) : undefined) ??
         oldestWaiting(network) ??
         (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
-        (isLarger || (network === newcomer && isOfMerchant)
-          ? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one))
-          : undefined)
+        (isLarger ? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one)) : undefined)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -116,8 +114,18 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return first
   }
 
-  function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    for (const one of waiting) if (!isOwed(one)) return { one, since: one.idleSince, isUntaken: false }
+  /** Whoever comes to a merchant's address may be he, and what he keeps there, or has just opened, is his. */
+  function strangerWhoGoes(network: CallerNetwork<OpenConnection>): Candidate | undefined {
+    if (!isMerchants(network.names)) return undefined
+    const isStrangers = (one: OpenConnection) => !one.isKept && !one.isFresh
+    return oldestWaiting(network, isStrangers) ?? longestUntaken(network) ?? firstSpared(network.owed)
+  }
+
+  function oldestWaiting(
+    { waiting }: CallerNetwork<OpenConnection>,
+    isMeant = (_: OpenConnection) => true,
+  ): Candidate | undefined {
+    for (const one of waiting) if (!isOwed(one) && isMeant(one)) return { one, since: one.idleSince, isUntaken: false }
     return undefined
   }
 
