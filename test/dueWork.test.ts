@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { listDeliveries } from '../src/notifications/deliveries/store.ts'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
-import { addDue, leaseSeconds } from '../src/platform/due/store.ts'
+import { addDue, leaseSeconds, moveClock } from '../src/platform/due/store.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { type Client, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
@@ -141,4 +141,20 @@ test('the movable clock runs what falls due in its order, whatever table it wait
   await callsShop('after', 90_000)
   await gateway.advance('2m')
   assert.deepEqual(called(), ['told', 'before', 'told', 'after'])
+})
+
+test('a clock goes no further than the year 9000, in however many steps', async () => {
+  const day = 86_400_000
+  const mine = await testGateway()
+  const clock = async (advance: string) => {
+    const { status, body } = await mine.advance(advance)
+    const { now = '', result } = body as { now?: string; result: { parameterErrors?: { name: string; message: string }[] } }
+    return [status, now.slice(0, 10), ...(result.parameterErrors ?? []).map(({ name, message }) => `${name} ${message}`)]
+  }
+  await moveClock(mine.pool, sandbox.merchantId, Date.UTC(9000, 0) - Date.now() - 2.5 * day)
+  await clock('0ms')
+  assert.deepEqual(await clock('2d'), [200, '8999-12-31'])
+  assert.deepEqual(await clock('1d'), [400, '', 'advance must not lead beyond the year 9000'])
+  assert.equal((await clock('1h'))[0], 200)
+  await mine.stop()
 })

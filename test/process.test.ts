@@ -86,6 +86,32 @@ it('the acquirer host of a sandbox has none of the secrets that stand in our sur
   }
 })
 
+it('an acquirer host that cannot be started, where no files are left or its program is away, is started when it can be', {
+  skip: process.platform === 'win32',
+}, async () => {
+  const program = `
+    import { closeSync, openSync } from 'node:fs'
+    import { acquirerHostProcess } from './src/sandbox/acquirerHost/process.ts'
+    const host = acquirerHostProcess(undefined)
+    const ask = () => host.address().then(({ port }) => typeof port, ({ code }) => code)
+    const said = []
+    const files = []
+    try {
+      for (;;) files.push(openSync('package.json', 'r'))
+    } catch {}
+    said.push(await ask())
+    for (const file of files) closeSync(file)
+    const { execPath } = process
+    process.execPath = '/nowhere/node'
+    said.push(await ask())
+    process.execPath = execPath
+    said.push(await ask())
+    console.log(said.join(' '))`
+  const run = `ulimit -n 64 && exec "$0" --input-type=module -e "$1"`
+  const { stdout, stderr } = spawnSync('sh', ['-c', run, process.execPath, program], { cwd: project, encoding: 'utf8' })
+  assert.equal(stdout, 'EMFILE ENOENT number\n', stderr)
+})
+
 const tollgate = (dataDir: string, ...words: string[]) => commandLine({ DATA_DIR: dataDir }, ...words)
 
 const refused = async (environment: Record<string, string>): Promise<string> => {

@@ -11,6 +11,8 @@ import type { SandboxParts } from './parts.ts'
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const advanceMax = 3660 * units.d!
+/** From the year 10000 on a time is written in another way, which neither databases nor merchants' programs read; and no clock goes back. */
+const latest = Date.UTC(9000, 0)
 
 /** `29m` → milliseconds; undefined for anything else. Nothing = 0, which only reads the clock. */
 export function duration(text: string | undefined): number | undefined {
@@ -27,12 +29,14 @@ export function sandboxClock(parts: SandboxParts, sources: readonly DueSource[])
     if (!('caller' in called)) return called
     const { form, caller } = called
     const milliseconds = duration(peek(form, 'advance'))
-    if (milliseconds === undefined) {
+    const isTooFar = parts.directory.businessTime(caller.merchantId) + (milliseconds ?? 0) > latest
+    if (milliseconds === undefined || isTooFar) {
+      const message = isTooFar
+        ? 'must not lead beyond the year 9000'
+        : 'must be a number and ms, s, m, h or d, for example 29m; at most ten years'
       return resultAnswer(parts, request, 400, 'invalidParameter', {
         entityId: caller.entityId,
-        parameterErrors: [
-          { name: 'advance', message: 'must be a number and ms, s, m, h or d, for example 29m; at most ten years' },
-        ],
+        parameterErrors: [{ name: 'advance', message }],
       })
     }
     const now = await advanceClock(parts, sources, caller.merchantId, milliseconds, actorOf(request, caller))

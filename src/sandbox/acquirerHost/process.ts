@@ -23,17 +23,17 @@ export function acquirerHostProcess(dataDir: string | undefined): HostProcess {
       env: childEnvironment(),
       stdio: ['pipe', 'pipe', 'inherit'],
     })
-    child.stdin!.on('error', () => {})
+    // One that could not be started, where there are no files left, has neither stdin nor stdout, and no end.
+    child.stdin?.on('error', () => {})
     const address = portOf(child)
-    // Not before it listens: until then it may be all that this process waits for.
-    address
-      .catch(() => {})
-      .finally(() => {
-        for (const one of [child, child.stdin, child.stdout] as unknown as { unref(): void }[]) one.unref()
-      })
     const started = { child, address }
-    child.once('exit', () => {
+    const ended = () => {
       if (running === started) running = undefined
+    }
+    child.once('exit', ended).on('error', ended)
+    // Not before it listens: until then it may be all that this process waits for.
+    address.catch(ended).finally(() => {
+      for (const one of [child, child.stdin, child.stdout] as unknown as ({ unref(): void } | undefined)[]) one?.unref()
     })
     return started
   }
@@ -53,8 +53,8 @@ export function acquirerHostProcess(dataDir: string | undefined): HostProcess {
 }
 
 async function portOf(child: ChildProcess): Promise<Address> {
-  const lines = createInterface({ input: child.stdout! })
-  const said = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => undefined)])
+  const ended = once(child, 'exit').then(() => undefined) // it may be said already that it has not begun
+  const said = await (child.stdout ? Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended]) : ended)
   if (said === undefined) throw new Error('the acquirer host of the sandbox ended before it listened')
   return { host: '127.0.0.1', port: JSON.parse(String(said[0])).port }
 }
