@@ -5,6 +5,12 @@ import type { Mutant } from '../plant.ts'
 export const sandboxMutants: readonly Mutant[] = [
   { name: 'simulators: a connection that breaks behind a head ends the process', file: 'src/sandbox/forward.ts', tests: ['simulatorPages'],
     find: "asked.once('response', resolve).on('error', reject)", instead: "asked.once('response', asked => resolve(asked)).once('error', reject).once('response', () => asked.removeAllListeners('error'))" },
+  { name: 'sandbox: an acquirer host for which there are no files ends the gateway', file: 'src/sandbox/acquirerHost/process.ts', tests: ['process'],
+    find: "child.stdin?.on('error', () => {})", instead: "child.stdin!.on('error', () => {})" },
+  { name: 'sandbox: an acquirer host that could not be started is never started', file: 'src/sandbox/acquirerHost/process.ts', tests: ['process'],
+    find: "child.once('exit', ended).on('error', ended)\n", instead: "child.once('exit', ended).on('error', () => {})\n" },
+  { name: 'sandbox: a clock goes beyond all years', file: 'src/sandbox/clock.ts', tests: ['dueWork'],
+    find: '+ (milliseconds ?? 0) > latest', instead: '< 0' },
   { name: 'simulators: each page that is handed on opens a connection', file: 'src/sandbox/forward.ts', tests: ['simulatorPages'],
     find: 'maxSockets: 16', instead: 'maxSockets: 1000' },
   { name: 'inspector: the acquirer host opens one by itself', file: 'src/sandbox/acquirerHost/main.ts', tests: ['inspector'],
