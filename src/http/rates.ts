@@ -142,8 +142,9 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (isMerchants(around))
         return opens(merchantLine(merchants.get(narrowest)!.merchantId), openingsMost, openingsMost, narrowest)
       const cost = isTls ? tlsCost : 1
-      // Many are given a /48: what it opens is one's, and whoever sits in it has his part of that.
-      const isWithinWide = widest === narrowest || opens(widest, networkOpeningsMost, networkOpeningsMost / 2, narrowest, cost)
+      // Many are given a /48: what it opens is one's. Of half of that those share who want more than a few in it: others there have theirs.
+      const half = networkOpeningsMost / 2
+      const isWithinWide = widest === narrowest || opens(widest, half, half, narrowest, cost)
       return isWithinWide && opens('', openingsMost, networkOpeningsMost, widest, cost)
     },
     admitsBehind(around, headers, ofMerchant) {
