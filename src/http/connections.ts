@@ -184,6 +184,7 @@ export function watchConnections(
       untaken: 0,
       untakenSince: 0,
       unfinished: new Map(),
+      tokenless: 0,
       serving: 0,
       isKept: false,
       isFresh: true,
@@ -262,6 +263,11 @@ export function watchConnections(
     networks.add(one.caller, what, by)
   }
 
+  function asksTokenless(one: OpenConnection, by: number): void {
+    one.tokenless += by
+    networks.add(one.caller, 'tokenless', by)
+  }
+
   function answered(one: OpenConnection, incoming: IncomingMessage): void {
     const asked = one.unfinished.get(incoming)
     if (!asked) return
@@ -269,6 +275,7 @@ export function watchConnections(
     serves(one, asked, false)
     asked.leave?.()
     networks.add(one.caller, 'unfinished', -1)
+    if (!asked.hasToken) asksTokenless(one, -1)
     letsGo(incoming, one, asked)
     hold(one, asked, 'untaken', -asked.untaken)
     one.untakenSince = clock.elapsed()
@@ -311,11 +318,11 @@ export function watchConnections(
     refuse(one.socket, networkName(one.caller))
   }
 
-  /** By one of its network on which more is asked. False = there is none; those of a proxy are of many callers. */
+  /** By one of its network on which more is asked, or as much, of which nothing has come whole. */
   function makesRoomFor(one: OpenConnection): boolean {
-    const fullest = isOfProxy(one) ? undefined : room.fullest(one.caller)
-    if (!fullest || fullest.unfinished.size <= one.unfinished.size + 1) return false
-    drop(fullest.socket)
+    const fullest = room.fullest(one.caller)
+    if (!fullest || fullest.tokenless <= one.tokenless + (isOwed(fullest) ? 1 : 0)) return false
+    dropHeld(fullest)
     return true
   }
 
@@ -413,10 +420,11 @@ export function watchConnections(
       asksFor(one, caller)
       if (one.unfinished.size >= unfinishedMost) return tooMuch(one)
       // Who has a token is bound by what a token may have under way, wherever he asks.
-      if (ofMerchant === undefined && crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost && !makesRoomFor(one))
-        return tooMuch(one)
-      one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0 })
+      const hasToken = ofMerchant !== undefined
+      if (!hasToken && crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost && !makesRoomFor(one)) return tooMuch(one)
+      one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0, hasToken })
       networks.add(one.caller, 'unfinished', 1)
+      if (!hasToken) asksTokenless(one, 1)
       if (one.requests === 1 && rates.isCrowd(one.network.names)) {
         outgoing.shouldKeepAlive = false
         stopBehind(socket)

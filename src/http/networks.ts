@@ -4,14 +4,14 @@ import { networkShare } from '../platform/network.ts'
 
 /**
  * Connections, those of them on which merchants' servers wait for an answer, those on which they have had one and ask again any moment, and those that were opened just
- * now and have asked nothing; requests whose answers are not gone, bytes of requests that have not begun, and bytes of answers that are not taken.
+ * now and have asked nothing; requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken.
  */
-export type NetworkCount = 'connections' | 'serving' | 'resting' | 'fresh' | 'unfinished' | 'kept' | 'untaken'
+export type NetworkCount = 'connections' | 'serving' | 'resting' | 'fresh' | 'unfinished' | 'tokenless' | 'kept' | 'untaken'
 
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
 
-type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
+export type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
 
 export type CallerNetwork<One> = {
   /** The names of its circles. */
@@ -32,6 +32,11 @@ export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount
   let most = 0
   for (const circle of circles) most = Math.max(most, circle[what] / circle.share)
   return most
+}
+
+/** That of its circles of which this is. */
+export function crowdedCircle<One>({ circles }: CallerNetwork<One>, what: NetworkCount): Circle {
+  return circles.reduce((most, circle) => (circle[what] / circle.share > most[what] / most.share ? circle : most))
 }
 
 /** So many connections one network may open at once for requests that are on their way. */
@@ -102,6 +107,7 @@ const nothing = (): Record<NetworkCount, number> => ({
   resting: 0,
   fresh: 0,
   unfinished: 0,
+  tokenless: 0,
   kept: 0,
   untaken: 0,
 })

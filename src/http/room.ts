@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, crowdOf, type Networks, spareCrowd } from './networks.ts'
+import { type CallerNetwork, crowdedCircle, crowdOf, type Networks, spareCrowd } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
 export type OpenConnection = {
@@ -20,6 +20,8 @@ export type OpenConnection = {
   untakenSince: number
   /** Whose answers are not gone. */
   readonly unfinished: Map<IncomingMessage, HeldRequest>
+  /** Of these, those that came without a token. */
+  tokenless: number
   /** Of these, those of merchants' servers whose answers are not made, or the next to be taken. */
   serving: number
   /** Its last answer was a merchant's server's, who has asked nothing since, and may any moment. */
@@ -37,6 +39,8 @@ export type HeldRequest = {
   kept: number
   untaken: number
   body?: string
+  /** It came with a token by chance, of whomever. */
+  readonly hasToken: boolean
   /** A merchant's server waits for it: its token was found. */
   isServers?: true
   isCut?: true
@@ -67,6 +71,17 @@ function isPressed({ unfinished }: OpenConnection): boolean {
 /** Who has no more connections is no crowd where somebody has pressed a button: he would not know what became of it. */
 const pressedMost = 16
 
+const isTokenless = ({ unfinished, tokenless }: OpenConnection): boolean => tokenless === unfinished.size
+
+/** One of a proxy is told, which it can be only of a request by itself that is no more than half sent. An answer that is made, and that nobody takes, spares nobody. */
+const mayGo = (one: OpenConnection): boolean =>
+  one.tokenless > 0 && (isOfProxy(one) ? one.unfinished.size === 1 && !isOwed(one) : isSpared(one) || one.untaken > 0)
+
+function asksMore(one: OpenConnection, other: OpenConnection): boolean {
+  if (one.tokenless !== other.tokenless) return one.tokenless > other.tokenless
+  return isOwed(one) === isOwed(other) ? one.idleSince < other.idleSince : isOwed(other)
+}
+
 /** A trusted proxy's: many callers ask on it. */
 export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(network.names)
 
@@ -78,7 +93,7 @@ export type Room = {
   whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined
   /** Who holds most bytes. */
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
-  /** Of a network, and of those in the same wide ones: on which most is asked that has no answer yet, and that no merchant's server waits for. */
+  /** Of a network in which too much is asked without a token, or of the wide one in which there is: on which most of that is, unfinished; of several that on which nothing has come whole, for longest. */
   fullest(network: CallerNetwork<OpenConnection>): OpenConnection | undefined
 }
 
@@ -118,7 +133,7 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
   function strangerWhoGoes(network: CallerNetwork<OpenConnection>): Candidate | undefined {
     if (!isMerchants(network.names)) return undefined
     const isStrangers = (one: OpenConnection) => !one.isKept && !one.isFresh
-    return oldestWaiting(network, isStrangers) ?? longestUntaken(network) ?? firstSpared(network.owed)
+    return oldestWaiting(network, isStrangers) ?? longestUntaken(network) ?? firstSpared(network.owed, isTokenless)
   }
 
   function oldestWaiting(
@@ -194,12 +209,12 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return most!
   }
 
-  function fullest({ circles }: CallerNetwork<OpenConnection>): OpenConnection | undefined {
+  function fullest(crowded: CallerNetwork<OpenConnection>): OpenConnection | undefined {
+    const circle = crowdedCircle(crowded, 'tokenless')
     let found: OpenConnection | undefined
     for (const network of networks.all()) {
-      if (network.circles.at(-1) !== circles.at(-1)) continue
-      for (const one of network.asking)
-        if (isSpared(one) && !isOfProxy(one) && one.unfinished.size > (found?.unfinished.size ?? 0)) found = one
+      if (!network.circles.includes(circle)) continue
+      for (const one of network.asking) if (mayGo(one) && (!found || asksMore(one, found))) found = one
     }
     return found
   }
