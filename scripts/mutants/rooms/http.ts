@@ -261,7 +261,7 @@ export const httpMutants: readonly Mutant[] = [
   { name: 'one network takes all connections', file: 'src/http/connections.ts', tests: ['crowds'],
     find: 'narrowest.connections / narrowest.share >= networkConnectionsMost', instead: 'narrowest.connections < 0' },
   { name: 'the requests of a network are not bounded', file: 'src/http/connections.ts', tests: ['crowds'],
-    find: "crowdOf(one.caller, 'unfinished') >= networkUnfinishedMost", instead: 'one.unfinished.size < 0' },
+    find: "crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost", instead: 'one.unfinished.size < 0' },
   { name: 'http: what has begun is counted on', file: 'src/http/connections.ts', tests: ['crowds'],
     find: '      delete asked.body\n      letsGo(incoming, one, asked)\n', instead: '      delete asked.body\n' },
   { name: 'cookies: the first alone is looked at', file: 'src/http/cookies.ts', tests: ['limits'],
