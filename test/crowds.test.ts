@@ -13,6 +13,7 @@ import type { HttpAnswer, Request } from '../src/http/answer.ts'
 import { type Caller, isCaller, linesOf } from '../src/http/authenticate.ts'
 import {
   connectionsMost,
+  guestsMost,
   knownMost,
   knownOfOneMost,
   networkConnectionsMost,
@@ -691,7 +692,7 @@ describe('connections', () => {
     connections.stop()
   })
 
-  it('of strangers make room at a merchant’s own address, where they stand in line too; his do not', () => {
+  it('of strangers who stand in line fill a merchant’s own address: who comes then is served with a token, and none of his goes', () => {
     const { clock, tick } = standingClock()
     const { connections, socketFrom, ask, begin, begins } = makeWatch(undefined, clock)
     const come = (address: string, count: number) =>
@@ -701,6 +702,10 @@ describe('connections', () => {
         return socket
       })
     const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const withToken = (socket = socketFrom('192.0.2.8')) => {
+      begin(socket, undefined, [], 'one')
+      return socket
+    }
     const [server, kept] = [socketFrom('192.0.2.8'), socketFrom('192.0.2.8')]
     const outgoing = someAnswer()
     const asked = { socket: kept as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
@@ -708,17 +713,42 @@ describe('connections', () => {
     for (const one of [ask(server), asked]) begins(one, true)
     outgoing.emit('close')
     const idle = socketFrom('192.0.2.8')
+    const half = withToken()
     tick(2)
-    const waits = socketFrom('192.0.2.8')
-    Object.assign(begin(waits, undefined, [], 'one'), { complete: true, method: 'GET' })
     const presses = come('192.0.2.8', networkConnectionsMost - 4)
-    assert.equal(closed([server, kept, idle, waits, ...presses]), 0)
-    const fresh = socketFrom('192.0.2.8')
-    assert.deepEqual([closed(presses), idle.closed], [0, true])
-    assert.deepEqual([closed(come('192.0.2.8', 20)), closed(presses)], [0, 20])
-    assert.equal(closed([fresh, kept, server, waits]), 0)
+    assert.equal(closed([server, kept, idle, half, ...presses]), 0)
+    const own = withToken()
+    assert.deepEqual([own.closed, idle.closed, closed(presses)], [false, true, 0], 'who asks nothing goes first')
+    assert.equal(closed(come('192.0.2.8', 20)), 20, 'without a token')
+    const guests = Array.from({ length: guestsMost - 1 }, () => withToken())
+    const silent = [socketFrom('192.0.2.8'), socketFrom('192.0.2.8')]
+    guests.push(withToken(silent[1]))
+    assert.deepEqual([closed(guests), closed(silent)], [0, 1], 'who is silent goes for the next')
+    assert.equal(withToken().closed, true)
+    assert.equal(closed([kept, server, half, own, ...presses]), 0)
     const strangers = come('192.0.2.9', networkConnectionsMost)
     assert.deepEqual([closed(come('192.0.2.9', 20)), closed(strangers)], [20, 0])
+    connections.stop()
+  })
+
+  it('that a merchant keeps at his own address beyond a hundred or so go before what somebody else there has asked', () => {
+    const { connections, socketFrom, ask, begins } = makeWatch()
+    const kept = Array.from({ length: networkConnectionsMost - 10 }, () => {
+      const socket = socketFrom('192.0.2.8')
+      const outgoing = someAnswer()
+      const asked = { socket: socket as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+      connections.asked(asked, outgoing, '192.0.2.8')
+      begins(asked, true)
+      outgoing.emit('close')
+      return socket
+    })
+    const presses = Array.from({ length: 50 }, () => {
+      const socket = socketFrom('192.0.2.8')
+      Object.assign(ask(socket), { method: 'POST' })
+      return socket
+    })
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    assert.deepEqual([closed(presses), closed(kept)], [0, 40])
     connections.stop()
   })
 
@@ -1319,9 +1349,11 @@ describe('requests of one network that wait for their answers', () => {
   const closedOf = (sockets: readonly FakeSocket[]) => sockets.filter(({ closed }) => closed).length
 
   it('are bounded, however many connections they share: who asks on one more has the place of whom most is owed', () => {
-    const watch = makeWatch()
+    const { clock, tick } = standingClock()
+    const watch = makeWatch(undefined, clock)
     const elsewhere = pinned(watch, ['203.0.113.1'], 30)
     const few = pinned(watch, full.slice(0, 16), 15)
+    tick(1)
     const many = pinned(watch, full, 16)
     assert.deepEqual([elsewhere, few, many].map(closedOf), [0, 0, 15], 'sixteen less for each')
     const [neighbour, another] = pinned(watch, ['198.51.100.0', '198.51.100.1'], 12)
@@ -1393,9 +1425,13 @@ describe('requests of one network that wait for their answers', () => {
   })
 
   it('are of a /48 of IPv6 together as many as of four addresses, and of it those go on which most is asked', () => {
-    const watch = makeWatch()
+    const { clock, tick } = standingClock()
+    const watch = makeWatch(undefined, clock)
     const addresses = Array.from({ length: 16 }, (_, at) => `2001:db8:1:${(at << 8).toString(16)}::7`)
-    const many = addresses.map(address => pinned(watch, Array<string>(20).fill(address), 16))
+    const many = addresses.map((address, at) => {
+      tick(at)
+      return pinned(watch, Array<string>(20).fill(address), 16)
+    })
     const held = 16 * (many.flat().length - closedOf(many.flat()))
     assert.ok(held <= 4 * networkUnfinishedMost && held > 4 * networkUnfinishedMost - 16, `${held}`)
     const before = closedOf(many.flat())

@@ -17,6 +17,8 @@ export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
+/** More than these at a merchant's address, of whom a token is then wanted. */
+export const guestsMost = 128
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -166,14 +168,18 @@ export function watchConnections(
     const network = networks.join(around)
     const narrowest = network.circles[0]!
     const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
+    let isGuest = false
     if (isCrowd || connections.size >= connectionsMost) {
       const goes = room.whoGoes(network, isCrowd)
-      if (!goes) {
+      isGuest = !goes && isCrowd && connections.size < connectionsMost && rates.isMerchants(around)
+      const isOneMore = isGuest && narrowest.connections / narrowest.share < networkConnectionsMost + guestsMost
+      const guest = isGuest && !isOneMore ? room.silentGuest(network) : goes
+      if (!guest && !isOneMore) {
         networks.leave(network)
         endParsing(socket)
         return undefined
       }
-      drop(goes)
+      if (guest) drop(guest)
     }
     const one: OpenConnection = {
       socket,
@@ -187,6 +193,7 @@ export function watchConnections(
       tokenless: 0,
       serving: 0,
       isKept: false,
+      isGuest,
       isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),
@@ -421,6 +428,8 @@ export function watchConnections(
       if (one.unfinished.size >= unfinishedMost) return tooMuch(one)
       // Who has a token is bound by what a token may have under way, wherever he asks.
       const hasToken = ofMerchant !== undefined
+      if (one.isGuest && !hasToken) return tooMuch(one)
+      one.isGuest = false
       if (!hasToken && crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost && !makesRoomFor(one)) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0, hasToken })
       networks.add(one.caller, 'unfinished', 1)

@@ -43,7 +43,7 @@ export function crowdedCircle<One>({ circles }: CallerNetwork<One>, what: Networ
 const freshMost = 128
 
 /** So many connections of a network are a merchant's between two requests. */
-const restingMost = 128
+export const restingMost = 128
 
 /** The same of connections that might make room. Who has just opened some has something to ask, whoever is served on some has more. */
 export function spareCrowd<One>({ circles }: CallerNetwork<One>): number {

@@ -21,8 +21,8 @@ export const tlsCost = 2
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
  * behind that request is looked at: what is parsed in vain keeps those waiting who come next.
  */
-export const pipelinedMost = 2048
-export const pipelinedOfAllMost = 8192
+export const pipelinedMost = 1024
+export const pipelinedOfAllMost = 4096
 /** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
 const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
 /** A body beyond so many bytes is a large one. */

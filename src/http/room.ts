@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, crowdedCircle, crowdOf, type Networks, spareCrowd } from './networks.ts'
+import { type CallerNetwork, crowdedCircle, crowdOf, type Networks, restingMost, spareCrowd } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
 export type OpenConnection = {
@@ -26,6 +26,8 @@ export type OpenConnection = {
   serving: number
   /** Its last answer was a merchant's server's, who has asked nothing since, and may any moment. */
   isKept: boolean
+  /** It came to a merchant's address where there was no place, and is closed unless it is asked on with a token. */
+  isGuest: boolean
   /** It was opened just now, and nothing was asked on it. */
   isFresh: boolean
   requests: number
@@ -91,6 +93,8 @@ export const arrivalSeconds = 1
 export type Room = {
   /** Whose connection is closed for a new one, of `newcomer`. `isCrowd`: it has as many as a network may have. */
   whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined
+  /** Who came last to a merchant's full address, and has asked nothing yet. */
+  silentGuest(network: CallerNetwork<OpenConnection>): Socket | undefined
   /** Who holds most bytes. */
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
   /** Of a network in which too much is asked without a token, or of the wide one in which there is: on which most of that is, unfinished; of several that on which nothing has come whole, for longest. */
@@ -118,10 +122,12 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
       if (crowd < largest) continue
       const isLarger = network !== newcomer && crowd > own
       const found =
-        (network === newcomer ? strangerWhoGoes(network) : undefined) ??
-        oldestWaiting(network) ??
-        (network === newcomer || isLarger ? longestUntaken(network) : undefined) ??
-        (isLarger ? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one)) : undefined)
+        network === newcomer
+          ? ownWhoGoes(network)
+          : (oldestWaiting(network) ??
+            (isLarger
+              ? (longestUntaken(network) ?? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one)))
+              : undefined))
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -129,11 +135,11 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return first
   }
 
-  /** Whoever comes to a merchant's address may be he, and what he keeps there, or has just opened, is his. */
-  function strangerWhoGoes(network: CallerNetwork<OpenConnection>): Candidate | undefined {
-    if (!isMerchants(network.names)) return undefined
-    const isStrangers = (one: OpenConnection) => !one.isKept && !one.isFresh
-    return oldestWaiting(network, isStrangers) ?? longestUntaken(network) ?? firstSpared(network.owed, isTokenless)
+  /** What a merchant keeps at his own address, or asks there with his token, and whoever has just come is not the first to go. */
+  function ownWhoGoes(network: CallerNetwork<OpenConnection>): Candidate | undefined {
+    const keepsMany = network.circles[0]!.resting > restingMost
+    const isStrangers = (one: OpenConnection) => (one.isKept ? keepsMany : !one.isFresh && isTokenless(one))
+    return oldestWaiting(network, isMerchants(network.names) ? isStrangers : undefined) ?? longestUntaken(network)
   }
 
   function oldestWaiting(
@@ -219,5 +225,8 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return found
   }
 
-  return { whoGoes, mostHeld, fullest }
+  const silentGuest = (network: CallerNetwork<OpenConnection>): Socket | undefined =>
+    oldestWaiting(network, ({ isGuest }) => isGuest)?.one.socket
+
+  return { whoGoes, silentGuest, mostHeld, fullest }
 }
