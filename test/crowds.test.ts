@@ -360,7 +360,7 @@ describe('newcomers', () => {
   it('of a /48 are as many as of an address, however many of its networks want more, and a few are everybody’s in it', () => {
     const { clock, tick } = standingClock()
     const watch = makeWatch(() => false, clock)
-    const many = (at: number) => `2001:db8:1:${(at % 40).toString(16)}::1`
+    const many = (at: number) => `2001:db8:1:${(at % 32).toString(16)}::1`
     for (let second = 1; second < 5; second++) {
       tick(second)
       assert.equal(admitted(watch, many), networkOpeningsMost)
@@ -370,7 +370,15 @@ describe('newcomers', () => {
         'no rush',
       )
     }
-    for (let second = 20; second < 23; second++) {
+    const greedy = (at: number) => `2001:db8:1:${(at % 31).toString(16)}::1`
+    for (let second = 10; second < 13; second++) {
+      tick(second)
+      const first = admitted(watch, greedy)
+      const neighbours = admitted(watch, () => '2001:db8:1:ff::1', 16)
+      if (second > 10) assert.deepEqual([first, neighbours], [31 * 16, 16], 'what they share is all that a /48 may open')
+    }
+    tick(39)
+    for (let second = 40; second < 43; second++) {
       tick(second)
       for (const at of [1, 2]) admitted(watch, () => `2001:db8:1:${at}::1`)
       assert.equal(

@@ -67,8 +67,17 @@ export type ArrivalRates = {
   stop(): void
 }
 
-/** What the networks of all strangers, or of one merchant's servers, open in a second; how many of them wanted more than a few in it, and in the last; and until when they share. */
-type Openings = { opened: number; eager: number; eagerBefore: number; rushUntil: number }
+/** Who shares what they open in a second: all together, and each alone. `wide`: as many at most, however many share them. */
+type Group = { readonly name: string; readonly most: number; readonly mostOfOne: number; readonly wide?: number }
+/** How many of a group open any in a second, how many want more than a few, and how many there were in the last; and until when they share. */
+type Openings = { opened: number; active: number; eager: number; before: { active: number; eager: number }; rushUntil: number }
+const noOpenings: Openings = {
+  opened: 0,
+  active: 0,
+  eager: 0,
+  before: { active: 0, eager: 0 },
+  rushUntil: Number.NEGATIVE_INFINITY,
+}
 
 export function countArrivals(clock: Clock): ArrivalRates {
   const openings = new Map<string, number>()
@@ -87,9 +96,9 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const soon = () => clock.elapsed() + crowdedSeconds * 1000
   const strangersBytesMost = (): number => (clock.elapsed() < heavyUntil ? crowdedBytesMost : networkBytesMost)
   const second = clock.every(1000, () => {
-    for (const [whose, { eager, rushUntil }] of openingsOf) {
-      if (eager > 0 || clock.elapsed() < rushUntil) openingsOf.set(whose, { opened: 0, eager: 0, eagerBefore: eager, rushUntil })
-      else openingsOf.delete(whose)
+    for (const [name, { active, eager, rushUntil }] of openingsOf) {
+      if (active > 0 || clock.elapsed() < rushUntil) openingsOf.set(name, { ...noOpenings, before: { active, eager }, rushUntil })
+      else openingsOf.delete(name)
     }
     for (const counts of [openings, behind, smallPieces, largeBytes, tellings]) counts.clear()
     for (const [network, sent] of strangersBytes) {
@@ -122,14 +131,16 @@ export function countArrivals(clock: Clock): ArrivalRates {
     if (own.size === 0) networksOf.delete(known.merchantId)
   }
 
-  /** So many more connections of a network among those of all strangers, of a wide network, or of one merchant. */
-  function opens(whose: string, mostOfAll: number, mostOfOne: number, network: string, more = 1): boolean {
-    const all = openingsOf.get(whose) ?? { opened: 0, eager: 0, eagerBefore: 0, rushUntil: Number.NEGATIVE_INFINITY }
-    openingsOf.set(whose, all)
-    if (all.opened + more > mostOfAll) all.rushUntil = soon()
+  /** So many more connections of one of a group. */
+  function opens({ name, most, mostOfOne, wide = Number.POSITIVE_INFINITY }: Group, network: string, more: number): boolean {
+    const all = openingsOf.get(name) ?? { ...noOpenings }
+    openingsOf.set(name, all)
+    if (all.opened + more > most) all.rushUntil = soon()
     const opened = addTo(openings, network, more)
+    if (opened === more) all.active++
     if (opened > crowdedOpeningsMost && opened - more <= crowdedOpeningsMost) all.eager++
-    const crowded = Math.max(crowdedOpeningsMost, Math.floor(mostOfAll / Math.max(all.eager, all.eagerBefore)))
+    const few = Math.min(crowdedOpeningsMost, Math.max(1, Math.floor(wide / Math.max(all.active, all.before.active))))
+    const crowded = Math.max(few, Math.floor(most / Math.max(all.eager, all.before.eager)))
     if (opened > (clock.elapsed() < all.rushUntil ? Math.min(crowded, mostOfOne) : mostOfOne)) return false
     all.opened += more
     return true
@@ -139,13 +150,16 @@ export function countArrivals(clock: Clock): ArrivalRates {
     admits(around, isTls) {
       if (isProxys(around)) return true
       const [narrowest, widest] = [around[0]!, around.at(-1)!]
-      if (isMerchants(around))
-        return opens(merchantLine(merchants.get(narrowest)!.merchantId), openingsMost, openingsMost, narrowest)
+      if (isMerchants(around)) {
+        const name = merchantLine(merchants.get(narrowest)!.merchantId)
+        return opens({ name, most: openingsMost, mostOfOne: openingsMost }, narrowest, 1)
+      }
       const cost = isTls ? tlsCost : 1
       // Many are given a /48: what it opens is one's. Of half of that those share who want more than a few in it: others there have theirs.
       const half = networkOpeningsMost / 2
-      const isWithinWide = widest === narrowest || opens(widest, half, half, narrowest, cost)
-      return isWithinWide && opens('', openingsMost, networkOpeningsMost, widest, cost)
+      const inWide = { name: widest, most: half, mostOfOne: half, wide: networkOpeningsMost }
+      if (widest !== narrowest && !opens(inWide, narrowest, cost)) return false
+      return opens({ name: '', most: openingsMost, mostOfOne: networkOpeningsMost }, widest, cost)
     },
     admitsBehind(around, headers, ofMerchant) {
       if (isProxys(around)) return true
