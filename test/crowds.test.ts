@@ -12,11 +12,8 @@ import type { FormCheck } from '../src/contract/formCheck.ts'
 import type { HttpAnswer, Request } from '../src/http/answer.ts'
 import { type Caller, isCaller, linesOf } from '../src/http/authenticate.ts'
 import {
-  connectionsMost,
-  guestsMost,
   knownMost,
   knownOfOneMost,
-  networkConnectionsMost,
   networkUnfinishedMost,
   requestBytes,
   unfinishedBytesMost,
@@ -42,7 +39,7 @@ import {
   tlsCost,
 } from '../src/http/rates.ts'
 import { makeRests } from '../src/http/rests.ts'
-import { merchantsBytes } from '../src/http/room.ts'
+import { connectionsMost, guestsMost, merchantsBytes, networkConnectionsMost } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns, merchantLine } from '../src/http/turns.ts'
 import { holdTogether, networkRequestsMost, requestsHold } from '../src/http/underWay.ts'

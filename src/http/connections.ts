@@ -8,17 +8,12 @@ import { networksAround } from '../platform/network.ts'
 import { endParsing, stopBehind, stopParsing } from '../platform/parsing.ts'
 import { countNetworks, crowdOf, networkName } from './networks.ts'
 import { countArrivals, type NetworkNames } from './rates.ts'
-import { arrivalSeconds, type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
+import { arrivalSeconds, connectionsMost, type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
 /** A longer answer is given in pieces: whoever takes each of them in time may take the whole as slowly as his line does. */
 export const pieceBytes = 1024 * 1024
-/** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
-export const connectionsMost = 4096
-export const networkConnectionsMost = 1024
-/** More than these at a merchant's address, of whom a token is then wanted. */
-export const guestsMost = 128
 /** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
@@ -166,21 +161,13 @@ export function watchConnections(
     }
     const around = aroundOf(socket.remoteAddress)
     const network = networks.join(around)
-    const narrowest = network.circles[0]!
-    const isCrowd = narrowest.connections / narrowest.share >= networkConnectionsMost
-    let isGuest = false
-    if (isCrowd || connections.size >= connectionsMost) {
-      const goes = room.whoGoes(network, isCrowd)
-      isGuest = !goes && isCrowd && connections.size < connectionsMost && rates.isMerchants(around)
-      const isOneMore = isGuest && narrowest.connections / narrowest.share < networkConnectionsMost + guestsMost
-      const guest = isGuest && !isOneMore ? room.silentGuest(network) : goes
-      if (!guest && !isOneMore) {
-        networks.leave(network)
-        endParsing(socket)
-        return undefined
-      }
-      if (guest) drop(guest)
+    const place = room.placeFor(network)
+    if (!place) {
+      networks.leave(network)
+      endParsing(socket)
+      return undefined
     }
+    if (place.goes) drop(place.goes)
     const one: OpenConnection = {
       socket,
       network,
@@ -193,7 +180,7 @@ export function watchConnections(
       tokenless: 0,
       serving: 0,
       isKept: false,
-      isGuest,
+      isGuest: place.isGuest,
       isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),

@@ -6,6 +6,11 @@ import type { Clock } from '../platform/clock.ts'
 import { type CallerNetwork, crowdedCircle, crowdOf, type Networks, restingMost, spareCrowd } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
+/** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
+export const connectionsMost = 4096
+export const networkConnectionsMost = 1024
+/** More than these at a merchant's address, of whom a token is then wanted. */
+export const guestsMost = 128
 export type OpenConnection = {
   socket: Socket
   /** Whose place it takes: of trusted proxies it is that of all their callers. */
@@ -90,11 +95,11 @@ export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(netw
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1
 
+type Place = { readonly goes?: Socket; readonly isGuest: boolean }
+
 export type Room = {
-  /** Whose connection is closed for a new one, of `newcomer`. `isCrowd`: it has as many as a network may have. */
-  whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined
-  /** Who came last to a merchant's full address, and has asked nothing yet. */
-  silentGuest(network: CallerNetwork<OpenConnection>): Socket | undefined
+  /** For a new connection of this network. Undefined = there is none. `goes`: whose it takes. */
+  placeFor(newcomer: CallerNetwork<OpenConnection>): Place | undefined
   /** Who holds most bytes. */
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
   /** Of a network in which too much is asked without a token, or of the wide one in which there is: on which most of that is, unfinished; of several that on which nothing has come whole, for longest. */
@@ -105,6 +110,19 @@ export type Room = {
 export const merchantsBytes = 4 * 1024 * 1024
 
 export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
+  function placeFor(newcomer: CallerNetwork<OpenConnection>): Place | undefined {
+    const { connections, share } = newcomer.circles[0]!
+    const isCrowd = connections / share >= networkConnectionsMost
+    const isFull = networks.sum('connections') >= connectionsMost
+    if (!isCrowd && !isFull) return { isGuest: false }
+    const goes = whoGoes(newcomer, isCrowd)
+    if (goes) return { goes, isGuest: false }
+    if (isFull || !isMerchants(newcomer.names)) return undefined
+    if (connections / share < networkConnectionsMost + guestsMost) return { isGuest: true }
+    const silent = oldestWaiting(newcomer, ({ isGuest }) => isGuest)
+    return silent && { goes: silent.one.socket, isGuest: true }
+  }
+
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
     const found = isProxys(newcomer.names) ? proxiedWhoGoes(newcomer) : undefined
     return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
@@ -225,8 +243,5 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return found
   }
 
-  const silentGuest = (network: CallerNetwork<OpenConnection>): Socket | undefined =>
-    oldestWaiting(network, ({ isGuest }) => isGuest)?.one.socket
-
-  return { whoGoes, silentGuest, mostHeld, fullest }
+  return { placeFor, mostHeld, fullest }
 }
