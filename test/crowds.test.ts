@@ -718,21 +718,44 @@ describe('connections', () => {
     for (const one of [ask(server), asked]) begins(one, true)
     outgoing.emit('close')
     const idle = socketFrom('192.0.2.8')
-    const half = withToken()
+    const stale = withToken()
     tick(2)
-    const presses = come('192.0.2.8', networkConnectionsMost - 4)
-    assert.equal(closed([server, kept, idle, half, ...presses]), 0)
-    const own = withToken()
-    assert.deepEqual([own.closed, idle.closed, closed(presses)], [false, true, 0], 'who asks nothing goes first')
+    const half = withToken()
+    const presses = come('192.0.2.8', networkConnectionsMost - 5)
+    assert.equal(closed([server, kept, idle, stale, half, ...presses]), 0)
+    const own = [withToken(), withToken()]
+    assert.deepEqual([own, [idle, stale], presses].map(closed), [0, 2, 0], 'who asks nothing goes first, or no more')
     assert.equal(closed(come('192.0.2.8', 20)), 20, 'without a token')
-    const guests = Array.from({ length: guestsMost - 1 }, () => withToken())
-    const silent = [socketFrom('192.0.2.8'), socketFrom('192.0.2.8')]
-    guests.push(withToken(silent[1]))
-    assert.deepEqual([closed(guests), closed(silent)], [0, 1], 'who is silent goes for the next')
-    assert.equal(withToken().closed, true)
-    assert.equal(closed([kept, server, half, own, ...presses]), 0)
+    const [first, ...guests] = Array.from({ length: guestsMost + 1 }, () => socketFrom('192.0.2.8'))
+    assert.deepEqual([first!.closed, closed(guests)], [true, 0], 'who is silent goes for the next')
+    for (const one of guests) withToken(one)
+    const more = Array.from({ length: guestsMost }, () => withToken())
+    assert.equal(closed([kept, server, half, ...own, ...guests, ...more, ...presses]), 0, 'as many as like, with a token')
     const strangers = come('192.0.2.9', networkConnectionsMost)
     assert.deepEqual([closed(come('192.0.2.9', 20)), closed(strangers)], [20, 0])
+    connections.stop()
+  })
+
+  it('that are idle elsewhere make room for a merchant whose own address strangers have filled, where all places are taken', () => {
+    const { connections, socketFrom, ask, begin, begins } = makeWatch()
+    const closed = (some: readonly FakeSocket[]) => some.filter(({ closed }) => closed).length
+    const server = socketFrom('192.0.2.8')
+    begins(ask(server), true)
+    const presses = Array.from({ length: networkConnectionsMost - 1 }, () => {
+      const socket = socketFrom('192.0.2.8')
+      Object.assign(ask(socket), { method: 'POST' })
+      return socket
+    })
+    const idle = [1, 2, 3].flatMap(at => Array.from({ length: networkConnectionsMost }, () => socketFrom(`203.0.113.${at}`)))
+    const last = Array.from({ length: 20 }, () => {
+      const socket = socketFrom('192.0.2.8')
+      begin(socket, undefined, [], 'one')
+      return socket
+    })
+    assert.deepEqual([[server], presses, idle, last].map(closed), [0, 0, 20, 0])
+    // And whoever comes elsewhere has the place of a stranger of the largest crowd, not his.
+    const others = Array.from({ length: 9 }, (_, at) => socketFrom(`198.51.100.${at}`))
+    assert.deepEqual([[server], last, others].map(closed), [0, 0, 0])
     connections.stop()
   })
 

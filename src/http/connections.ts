@@ -56,7 +56,7 @@ export type Connections = {
   answers(incoming: IncomingMessage, bytes: number): void
   /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`. False = too many small
    * ones of his network in this second: the connection is closed. */
-  takes(socket: Socket, bytes: number, caller: string): boolean
+  takes(socket: Socket, bytes: number, caller: string, ofMerchant?: string): boolean
   /** So many more bytes of a large body have come, of a merchant where his token was sent with it. False = too many of his network in this second: the connection is closed, a merchant's and a proxy’s after a 429. */
   sends(incoming: IncomingMessage, bytes: number, ofMerchant?: string): boolean
   /** So many bytes that still come behind its last answer are thrown away. More than may come closes it. */
@@ -190,6 +190,7 @@ export function watchConnections(
     connections.set(socket, one)
     networks.add(network, 'connections', 1)
     networks.add(network, 'fresh', 1)
+    if (place.isGuest) networks.add(network, 'guests', 1)
     network.waiting.add(one)
     one.caller.asking.add(one)
     socket.once('close', () => forget(socket))
@@ -206,6 +207,7 @@ export function watchConnections(
       outgoing.destroy()
     }
     noLongerFresh(one)
+    isNoGuest(one)
     keepsFor(one, false)
     networks.add(one.network, 'connections', -1)
     one.network.waiting.delete(one)
@@ -219,6 +221,12 @@ export function watchConnections(
     if (!one.isFresh) return
     one.isFresh = false
     networks.add(one.network, 'fresh', -1)
+  }
+
+  function isNoGuest(one: OpenConnection): void {
+    if (!one.isGuest) return
+    one.isGuest = false
+    networks.add(one.network, 'guests', -1)
   }
 
   /** A merchant's server counts as if it were served while it is between two requests, where it is known as one. */
@@ -416,7 +424,7 @@ export function watchConnections(
       // Who has a token is bound by what a token may have under way, wherever he asks.
       const hasToken = ofMerchant !== undefined
       if (one.isGuest && !hasToken) return tooMuch(one)
-      one.isGuest = false
+      isNoGuest(one)
       if (!hasToken && crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost && !makesRoomFor(one)) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0, hasToken })
       networks.add(one.caller, 'unfinished', 1)
@@ -442,10 +450,13 @@ export function watchConnections(
       return true
     },
     answers,
-    takes(socket, bytes, caller) {
+    takes(socket, bytes, caller, ofMerchant) {
       const one = connections.get(socket)
       if (!one) return false
-      return rates.admitsPiece(one.network.names, () => aroundOf(caller), bytes) || tooMuch(one)
+      return (
+        rates.admitsPiece(one.network.names, () => (ofMerchant === undefined ? aroundOf(caller) : [ofMerchant]), bytes) ||
+        tooMuch(one)
+      )
     },
     sends(incoming, bytes, ofMerchant) {
       const one = connections.get(incoming.socket)

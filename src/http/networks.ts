@@ -4,9 +4,18 @@ import { networkShare } from '../platform/network.ts'
 
 /**
  * Connections, those of them on which merchants' servers wait for an answer, those on which they have had one and ask again any moment, and those that were opened just
- * now and have asked nothing; requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken.
+ * now and have asked nothing; those that came to a full network and have asked nothing; requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken.
  */
-export type NetworkCount = 'connections' | 'serving' | 'resting' | 'fresh' | 'unfinished' | 'tokenless' | 'kept' | 'untaken'
+export type NetworkCount =
+  | 'connections'
+  | 'serving'
+  | 'resting'
+  | 'fresh'
+  | 'guests'
+  | 'unfinished'
+  | 'tokenless'
+  | 'kept'
+  | 'untaken'
 
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
@@ -106,6 +115,7 @@ const nothing = (): Record<NetworkCount, number> => ({
   serving: 0,
   resting: 0,
   fresh: 0,
+  guests: 0,
   unfinished: 0,
   tokenless: 0,
   kept: 0,

@@ -52,7 +52,7 @@ export type ArrivalRates = {
   admits(around: NetworkNames, isTls: boolean): boolean
   /** One more request that comes behind others of its connection, with so many headers. `ofMerchant`: whose token it has. */
   admitsBehind(around: NetworkNames, headers: number, ofMerchant?: string): boolean
-  /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself. */
+  /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself; or by a merchant, whose token it has. */
   admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
   /** So many more bytes of a large body. `whose`: of whom whom we know, from wherever he sends it. */
   admitsBytes(around: NetworkNames, bytes: number, whose?: string): boolean
@@ -174,7 +174,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (lacks === 0) return true
       // Then who has few of them is not the one that is closed.
       const isTooMuch = isProxys(around) && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
-      const whose = isProxys(around) ? caller() : around
+      const whose = caller()
       // A proxy that speaks of nobody speaks for all.
       if (isProxys(whose)) return !isTooMuch
       return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)

@@ -117,10 +117,11 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     if (!isCrowd && !isFull) return { isGuest: false }
     const goes = whoGoes(newcomer, isCrowd)
     if (goes) return { goes, isGuest: false }
-    if (isFull || !isMerchants(newcomer.names)) return undefined
-    if (connections / share < networkConnectionsMost + guestsMost) return { isGuest: true }
-    const silent = oldestWaiting(newcomer, ({ isGuest }) => isGuest)
-    return silent && { goes: silent.one.socket, isGuest: true }
+    if (!isMerchants(newcomer.names)) return undefined
+    const isOneMore = newcomer.circles[0]!.guests < guestsMost
+    if (isOneMore && !isFull) return { isGuest: true }
+    const other = isOneMore ? idleElsewhere(newcomer) : oldestWaiting(newcomer, ({ isGuest }) => isGuest)
+    return other && { goes: other.one.socket, isGuest: true }
   }
 
   function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
@@ -139,13 +140,7 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
       const crowd = spareCrowd(network)
       if (crowd < largest) continue
       const isLarger = network !== newcomer && crowd > own
-      const found =
-        network === newcomer
-          ? ownWhoGoes(network)
-          : (oldestWaiting(network) ??
-            (isLarger
-              ? (longestUntaken(network) ?? firstSpared(network.owed, one => crowd > pressedMost || !isPressed(one)))
-              : undefined))
+      const found = network === newcomer ? (oldestStranger(network) ?? longestUntaken(network)) : otherWhoGoes(network, isLarger)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -153,11 +148,43 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return first
   }
 
-  /** What a merchant keeps at his own address, or asks there with his token, and whoever has just come is not the first to go. */
-  function ownWhoGoes(network: CallerNetwork<OpenConnection>): Candidate | undefined {
+  function otherWhoGoes(network: CallerNetwork<OpenConnection>, isLarger: boolean): Candidate | undefined {
+    const stranger = oldestStranger(network)
+    if (stranger || !isLarger) return stranger
+    const isCrowd = spareCrowd(network) > pressedMost
+    const mayGo = (one: OpenConnection) => isCrowd || !isPressed(one)
+    return (
+      longestUntaken(network) ??
+      firstSpared(network.owed, one => isTokenless(one) && mayGo(one)) ??
+      firstSpared(network.owed, mayGo) ??
+      oldestWaiting(network)
+    )
+  }
+
+  /**
+   * Who has waited for longest without an answer being owed. What a merchant keeps at his own address, or asks there with his token, and whoever has just come is not the first to go: some of what
+   * he keeps, and for as long as a body may be behind its head.
+   */
+  function oldestStranger(network: CallerNetwork<OpenConnection>): Candidate | undefined {
+    if (!isMerchants(network.names)) return oldestWaiting(network)
     const keepsMany = network.circles[0]!.resting > restingMost
-    const isStrangers = (one: OpenConnection) => (one.isKept ? keepsMany : !one.isFresh && isTokenless(one))
-    return oldestWaiting(network, isMerchants(network.names) ? isStrangers : undefined) ?? longestUntaken(network)
+    const since = clock.elapsed() - arrivalSeconds * 1000
+    return oldestWaiting(network, one => (one.isKept ? keepsMany : !one.isFresh && (isTokenless(one) || one.keptSince <= since)))
+  }
+
+  /** Nothing is owed there, and no merchant's server asks again on it. */
+  function idleElsewhere(newcomer: CallerNetwork<OpenConnection>): Candidate | undefined {
+    let largest = 0
+    let found: Candidate | undefined
+    for (const network of networks.all()) {
+      const crowd = spareCrowd(network)
+      if (network === newcomer || crowd <= largest) continue
+      const idle = oldestStranger(network)
+      if (!idle) continue
+      largest = crowd
+      found = idle
+    }
+    return found
   }
 
   function oldestWaiting(

@@ -456,7 +456,7 @@ function readBody(
   incoming.on('data', (chunk: Buffer) => {
     const at = length
     length += chunk.length
-    if (at > 0 && !takes(incoming.socket, chunk.length, caller)) return
+    if (at > 0 && !takes(incoming.socket, chunk.length, caller, ofMerchant)) return
     if (length > largeBodyBytes && !sends(incoming, chunk.length, ofMerchant)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
