@@ -1452,6 +1452,21 @@ describe('requests of one network that wait for their answers', () => {
     watch.connections.stop()
   })
 
+  it('and whose answer nobody takes make room for whoever asks for the first time', () => {
+    const { clock, tick } = standingClock(() => true)
+    const watch = makeWatch(undefined, clock)
+    const crowd = Array.from({ length: 2 * networkUnfinishedMost }, (_, at) => {
+      tick(Math.floor(at / 1000))
+      const socket = watch.socketFrom(`2001:db8:1:10${at % 3}::7`)
+      watch.connections.answers(watch.ask(socket), 100)
+      return Object.assign(socket, { writableLength: 1 })
+    })
+    tick(4)
+    const shopper = pinned(watch, ['2001:db8:1:1ff::7'], 1)
+    assert.deepEqual([shopper, crowd].map(closedOf), [0, 1])
+    watch.connections.stop()
+  })
+
   it('are of a /48 of IPv6 together as many as of four addresses, and of it those go on which most is asked', () => {
     const { clock, tick } = standingClock()
     const watch = makeWatch(undefined, clock)

@@ -223,6 +223,8 @@ describe('what one connection can cost', () => {
     const many: Socket[] = []
     const closed: number[] = []
     for (let at = 0; at < networkConnectionsMost; at++) {
+      // In one second are no more.
+      if (at === networkConnectionsMost / 2) await systemClock.sleep(1100)
       const socket = await open()
       socket.once('close', () => closed.push(at))
       many.push(socket)

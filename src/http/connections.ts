@@ -8,7 +8,16 @@ import { networksAround } from '../platform/network.ts'
 import { endParsing, stopBehind, stopParsing } from '../platform/parsing.ts'
 import { countNetworks, crowdOf, networkName } from './networks.ts'
 import { countArrivals, type NetworkNames } from './rates.ts'
-import { arrivalSeconds, connectionsMost, type HeldRequest, isOfProxy, isOwed, makeRoom, type OpenConnection } from './room.ts'
+import {
+  arrivalSeconds,
+  connectionsMost,
+  type HeldRequest,
+  isOfProxy,
+  isOwed,
+  isWaitedFor,
+  makeRoom,
+  type OpenConnection,
+} from './room.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -320,10 +329,10 @@ export function watchConnections(
     refuse(one.socket, networkName(one.caller))
   }
 
-  /** By one of its network on which more is asked, or as much, of which nothing has come whole. */
+  /** By one of its network on which more is asked, or as much, of which nothing has come whole or is taken. */
   function makesRoomFor(one: OpenConnection): boolean {
     const fullest = room.fullest(one.caller)
-    if (!fullest || fullest.tokenless <= one.tokenless + (isOwed(fullest) ? 1 : 0)) return false
+    if (!fullest || fullest.tokenless <= one.tokenless + (isWaitedFor(fullest) ? 1 : 0)) return false
     dropHeld(fullest)
     return true
   }

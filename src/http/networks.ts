@@ -49,7 +49,7 @@ export function crowdedCircle<One>({ circles }: CallerNetwork<One>, what: Networ
 }
 
 /** So many connections one network may open at once for requests that are on their way. */
-const freshMost = 128
+export const freshMost = 128
 
 /** So many connections of a network are a merchant's between two requests. */
 export const restingMost = 128

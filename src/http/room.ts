@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, crowdedCircle, crowdOf, type Networks, restingMost, spareCrowd } from './networks.ts'
+import { type CallerNetwork, crowdedCircle, crowdOf, freshMost, type Networks, restingMost, spareCrowd } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
@@ -86,8 +86,11 @@ const mayGo = (one: OpenConnection): boolean =>
 
 function asksMore(one: OpenConnection, other: OpenConnection): boolean {
   if (one.tokenless !== other.tokenless) return one.tokenless > other.tokenless
-  return isOwed(one) === isOwed(other) ? one.idleSince < other.idleSince : isOwed(other)
+  return isWaitedFor(one) === isWaitedFor(other) ? one.idleSince < other.idleSince : isWaitedFor(other)
 }
+
+/** Somebody waits for an answer there, and takes it. */
+export const isWaitedFor = (one: OpenConnection): boolean => isOwed(one) && one.stuckSince === undefined
 
 /** A trusted proxy's: many callers ask on it. */
 export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(network.names)
@@ -163,13 +166,15 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
 
   /**
    * Who has waited for longest without an answer being owed. What a merchant keeps at his own address, or asks there with his token, and whoever has just come is not the first to go: some of what
-   * he keeps, and for as long as a body may be behind its head.
+   * he keeps and of those who come, and for as long as a body may be behind its head.
    */
   function oldestStranger(network: CallerNetwork<OpenConnection>): Candidate | undefined {
     if (!isMerchants(network.names)) return oldestWaiting(network)
-    const keepsMany = network.circles[0]!.resting > restingMost
+    const { fresh, resting } = network.circles[0]!
     const since = clock.elapsed() - arrivalSeconds * 1000
-    return oldestWaiting(network, one => (one.isKept ? keepsMany : !one.isFresh && (isTokenless(one) || one.keptSince <= since)))
+    return oldestWaiting(network, one =>
+      one.isKept ? resting > restingMost : one.isFresh ? fresh > freshMost : isTokenless(one) || one.keptSince <= since,
+    )
   }
 
   /** Nothing is owed there, and no merchant's server asks again on it. */
