@@ -68,7 +68,7 @@ export type ArrivalRates = {
 }
 
 /** Who shares what they open in a second: all together, and each alone. `wide`: as many at most, however many share them. */
-type Group = { readonly name: string; readonly most: number; readonly mostOfOne: number; readonly wide?: number }
+type OpeningGroup = { readonly name: string; readonly most: number; readonly mostOfOne: number; readonly wide?: number }
 /** How many of a group open any in a second, how many want more than a few, and how many there were in the last; and until when they share. */
 type Openings = { opened: number; active: number; eager: number; before: { active: number; eager: number }; rushUntil: number }
 const noOpenings: Openings = {
@@ -132,7 +132,11 @@ export function countArrivals(clock: Clock): ArrivalRates {
   }
 
   /** So many more connections of one of a group. */
-  function opens({ name, most, mostOfOne, wide = Number.POSITIVE_INFINITY }: Group, network: string, more: number): boolean {
+  function opens(
+    { name, most, mostOfOne, wide = Number.POSITIVE_INFINITY }: OpeningGroup,
+    network: string,
+    more: number,
+  ): boolean {
     const all = openingsOf.get(name) ?? { ...noOpenings }
     openingsOf.set(name, all)
     if (all.opened + more > most) all.rushUntil = soon()

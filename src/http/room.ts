@@ -98,11 +98,11 @@ export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(netw
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1
 
-type Place = { readonly goes?: Socket; readonly isGuest: boolean }
+type ConnectionPlace = { readonly goes?: Socket; readonly isGuest: boolean }
 
 export type Room = {
   /** For a new connection of this network. Undefined = there is none. `goes`: whose it takes. */
-  placeFor(newcomer: CallerNetwork<OpenConnection>): Place | undefined
+  placeFor(newcomer: CallerNetwork<OpenConnection>): ConnectionPlace | undefined
   /** Who holds most bytes. */
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
   /** Of a network in which too much is asked without a token, or of the wide one in which there is: on which most of that is, unfinished; of several that on which nothing has come whole, for longest. */
@@ -113,7 +113,7 @@ export type Room = {
 export const merchantsBytes = 4 * 1024 * 1024
 
 export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
-  function placeFor(newcomer: CallerNetwork<OpenConnection>): Place | undefined {
+  function placeFor(newcomer: CallerNetwork<OpenConnection>): ConnectionPlace | undefined {
     const { connections, share } = newcomer.circles[0]!
     const isCrowd = connections / share >= networkConnectionsMost
     const isFull = networks.sum('connections') >= connectionsMost
