@@ -23,7 +23,7 @@ import {
 export const unfinishedMost = 32
 /** A longer answer is given in pieces: whoever takes each of them in time may take the whole as slowly as his line does. */
 export const pieceBytes = 1024 * 1024
-/** Requests of the callers of one network, through proxies too, that wait for their answers; one more closes its connection, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
+/** Requests without a token of the callers of one network, through proxies too, that wait for their answers; one more closes that connection on which most of them are, or its own, a proxy’s after a 429. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of requests that have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, of the network that has most, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
@@ -63,8 +63,8 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string, ofMerchant?: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`. False = too many small
-   * ones of his network in this second: the connection is closed. */
+  /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`, or by a merchant with his token. False = too many small
+   * ones of his, or of his network, in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: string, ofMerchant?: string): boolean
   /** So many more bytes of a large body have come, of a merchant where his token was sent with it. False = too many of his network in this second: the connection is closed, a merchant's and a proxy’s after a 429. */
   sends(incoming: IncomingMessage, bytes: number, ofMerchant?: string): boolean
@@ -216,7 +216,7 @@ export function watchConnections(
       outgoing.destroy()
     }
     noLongerFresh(one)
-    isNoGuest(one)
+    noLongerGuest(one)
     keepsFor(one, false)
     networks.add(one.network, 'connections', -1)
     one.network.waiting.delete(one)
@@ -232,7 +232,7 @@ export function watchConnections(
     networks.add(one.network, 'fresh', -1)
   }
 
-  function isNoGuest(one: OpenConnection): void {
+  function noLongerGuest(one: OpenConnection): void {
     if (!one.isGuest) return
     one.isGuest = false
     networks.add(one.network, 'guests', -1)
@@ -433,7 +433,7 @@ export function watchConnections(
       // Who has a token is bound by what a token may have under way, wherever he asks.
       const hasToken = ofMerchant !== undefined
       if (one.isGuest && !hasToken) return tooMuch(one)
-      isNoGuest(one)
+      noLongerGuest(one)
       if (!hasToken && crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost && !makesRoomFor(one)) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0, hasToken })
       networks.add(one.caller, 'unfinished', 1)

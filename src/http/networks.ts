@@ -20,7 +20,7 @@ export type NetworkCount =
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
 
-export type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
+type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
 
 export type CallerNetwork<One> = {
   /** The names of its circles. */
@@ -37,10 +37,9 @@ export type CallerNetwork<One> = {
 export const networkName = <One>({ names }: CallerNetwork<One>): string => names[0]!
 
 /** As much as one address has: of a wide network what it has together, by how many addresses it counts for. */
-export function crowdOf<One>({ circles }: CallerNetwork<One>, what: NetworkCount): number {
-  let most = 0
-  for (const circle of circles) most = Math.max(most, circle[what] / circle.share)
-  return most
+export function crowdOf<One>(network: CallerNetwork<One>, what: NetworkCount): number {
+  const most = crowdedCircle(network, what)
+  return most[what] / most.share
 }
 
 /** That of its circles of which this is. */

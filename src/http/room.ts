@@ -114,14 +114,14 @@ export const merchantsBytes = 4 * 1024 * 1024
 
 export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
   function placeFor(newcomer: CallerNetwork<OpenConnection>): ConnectionPlace | undefined {
-    const { connections, share } = newcomer.circles[0]!
+    const { connections, guests, share } = newcomer.circles[0]!
     const isCrowd = connections / share >= networkConnectionsMost
     const isFull = networks.sum('connections') >= connectionsMost
     if (!isCrowd && !isFull) return { isGuest: false }
     const goes = whoGoes(newcomer, isCrowd)
     if (goes) return { goes, isGuest: false }
     if (!isMerchants(newcomer.names)) return undefined
-    const isOneMore = newcomer.circles[0]!.guests < guestsMost
+    const isOneMore = guests < guestsMost
     if (isOneMore && !isFull) return { isGuest: true }
     const other = isOneMore ? idleElsewhere(newcomer) : oldestWaiting(newcomer, ({ isGuest }) => isGuest)
     return other && { goes: other.one.socket, isGuest: true }
@@ -155,11 +155,11 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     const stranger = oldestStranger(network)
     if (stranger || !isLarger) return stranger
     const isCrowd = spareCrowd(network) > pressedMost
-    const mayGo = (one: OpenConnection) => isCrowd || !isPressed(one)
+    const isMeant = (one: OpenConnection) => isCrowd || !isPressed(one)
     return (
       longestUntaken(network) ??
-      firstSpared(network.owed, one => isTokenless(one) && mayGo(one)) ??
-      firstSpared(network.owed, mayGo) ??
+      firstSpared(network.owed, one => isTokenless(one) && isMeant(one)) ??
+      firstSpared(network.owed, isMeant) ??
       oldestWaiting(network)
     )
   }
