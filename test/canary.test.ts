@@ -170,17 +170,16 @@ it('what is secret is nowhere but sealed', async () => {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select format('%I', tablename) as name from pg_tables where schemaname = 'public'`,
   )
-  const searched: [where: string, bytes: Buffer][] = [
-    ['the answers', Buffer.from(heard.join('\n'))],
-    ['what it printed', Buffer.from(gateway.printed().replace(/^ *curl .*$/m, ''))],
-  ]
+  const searched: [where: string, bytes: Buffer][] = [['the answers', Buffer.from(heard.join('\n'))]]
   for (const { name } of tables) {
     const { rows } = await pool.query<{ line: string }>(`select t::text as line from ${name} t`)
     searched.push([`table ${name}`, Buffer.from(rows.map(({ line }) => line).join('\n'))])
   }
   assert.ok(searched.find(([where]) => where === 'table sealed_cards')![1].length > 100, 'cards are sealed')
-  await pool.query('checkpoint')
   await pool.end()
+  // A server that runs removes files while they are read, and keeps some of what it has from the disk.
+  await gateway.stop()
+  searched.push(['what it printed', Buffer.from(gateway.printed().replace(/^ *curl .*$/m, ''))])
   for (const path of filesBelow(dataDir)) searched.push([path, readFileSync(path)])
   assert.ok(
     searched.some(([where]) => /pg_wal/.test(where)),
