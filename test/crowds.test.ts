@@ -367,10 +367,11 @@ describe('newcomers', () => {
         'no rush',
       )
     }
-    const greedy = (at: number) => `2001:db8:1:${(at % 31).toString(16)}::1`
+    // One network after the other: those that come first do not yet see how many there are.
+    const greedy = (at: number) => `2001:db8:1:${Math.floor(at / 64).toString(16)}::1`
     for (let second = 10; second < 13; second++) {
       tick(second)
-      const first = admitted(watch, greedy)
+      const first = admitted(watch, greedy, 31 * 64)
       const neighbours = admitted(watch, () => '2001:db8:1:ff::1', 16)
       if (second > 10) assert.deepEqual([first, neighbours], [31 * 16, 16], 'what they share is all that a /48 may open')
     }
@@ -1484,13 +1485,18 @@ describe('requests of one network that wait for their answers', () => {
   })
 })
 
-it('requests of one caller behind a proxy are bounded as those of a network, whichever of its connections they come on', () => {
+function makeProxied() {
   const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1')
   const ask = (socket: Socket, caller: string): EventEmitter | undefined => {
     const outgoing = someAnswer()
     const incoming = { socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
     return connections.asked(incoming, outgoing, caller) ? outgoing : undefined
   }
+  return { connections, socketFrom, ask }
+}
+
+it('requests of one caller behind a proxy are bounded as those of a network, whichever of its connections they come on', () => {
+  const { connections, socketFrom, ask } = makeProxied()
   const proxied = Array.from({ length: networkUnfinishedMost + 3 }, () => socketFrom('10.0.0.1'))
   const asked = proxied.slice(0, networkUnfinishedMost).map(socket => ask(socket, '192.0.2.7'))
   assert.ok(asked.every(outgoing => outgoing !== undefined))
@@ -1503,6 +1509,20 @@ it('requests of one caller behind a proxy are bounded as those of a network, whi
   asked[0]!.emit('close')
   assert.ok(ask(proxied[0]!, '192.0.2.8'))
   assert.ok(ask(proxied.at(-3)!, '192.0.2.7'), 'one is answered')
+  connections.stop()
+})
+
+it('requests that have come whole through a proxy stay, one behind the other too: their connection carries others', () => {
+  const { connections, socketFrom, ask } = makeProxied()
+  const proxied = Array.from({ length: networkUnfinishedMost - 1 }, () => socketFrom('10.0.0.1'))
+  for (const socket of [...proxied.slice(1), proxied[0]!, proxied[0]!]) assert.ok(ask(socket, '192.0.2.7'))
+  const [more, other] = [socketFrom('10.0.0.1'), socketFrom('10.0.0.1')]
+  assert.equal(ask(more, '192.0.2.7'), undefined)
+  assert.ok(ask(other, '192.0.2.8'))
+  assert.deepEqual(
+    [...proxied, other].filter(({ closed }) => closed),
+    [],
+  )
   connections.stop()
 })
 
