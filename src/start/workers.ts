@@ -14,6 +14,7 @@ import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './
 import type { OpenDatabase } from './database.ts'
 import { type Parts, type RunningGateway, startGateway } from './serve.ts'
 import { answerScrapes, serveWorkerMetrics } from './workerMetrics.ts'
+import { answerPulse, watchPulse } from './workerPulse.ts'
 
 /** What a worker cannot find out by itself. */
 type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'> & {
@@ -69,6 +70,7 @@ export const startWorkers = {
       }
       const watch = (worker: Worker) => {
         metrics.watch(worker)
+        watchPulse(worker, systemClock, log)
         serving.add(worker)
         worker.once('exit', (code, signal) => {
           serving.delete(worker)
@@ -97,7 +99,7 @@ export const startWorkers = {
         const workers = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
         await Promise.all(
           workers.map(worker => {
-            const gone = once(worker, 'exit')
+            const gone = once(worker, 'exit') // one that hangs is ended: its pulse is watched
             if (worker.isConnected()) worker.send('stop')
             return gone
           }),
@@ -140,6 +142,7 @@ export const startWorkers = {
     ])
     if (!running) return
     if (config.metricsPort !== undefined) await answerScrapes(running.figures)
+    answerPulse()
     process.send!('ready')
     await ended
     await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])

@@ -582,4 +582,10 @@ export const startMutants: readonly Mutant[] = [
     find: '    refuseInspected()\n', instead: '' },
   { name: 'workers: those that cannot begin end the others', file: 'src/start/workers.ts', tests: ['process'],
     find: 'if (serving.size === 0) return', instead: 'return' },
+  { name: 'workers: one that hangs is left', file: 'src/start/workerPulse.ts', tests: ['workerPulse'],
+    find: 'unanswered === unansweredMost', instead: 'false' },
+  { name: 'workers: one that answers again is ended', file: 'src/start/workerPulse.ts', tests: ['workerPulse'],
+    find: 'if (said === pulse) unanswered = 0', instead: '' },
+  { name: 'workers: none answers whether it hears', file: 'src/start/workerPulse.ts', tests: ['workerPulse'],
+    find: 'said === pulse && process.connected', instead: 'false' },
 ]
