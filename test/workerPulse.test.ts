@@ -1,11 +1,14 @@
+// A worker that hangs is ended, and one that ends ends nobody else.
+
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import type { Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { type Clock, systemClock } from '../src/platform/clock.ts'
 import { makeLog } from '../src/platform/log.ts'
+import { tellWorker } from '../src/start/workerMessages.ts'
 import { watchPulse } from '../src/start/workerPulse.ts'
 import { project } from './support/process.ts'
 
@@ -58,4 +61,18 @@ it('a worker is left alone while it answers now and then, and ended when it has 
   assert.match(lines.join(), /"why":"process \d+ has not answered for 25 seconds".*a worker hangs: it is ended/)
   assert.ok(isOver)
   tick()
+})
+
+it('a worker that ends while it is told something ends nobody else', async () => {
+  const other = fork(join(project, 'test/support/pulseWorker.ts'))
+  await once(other, 'message')
+  const gone = once(other, 'exit')
+  other.kill('SIGKILL')
+  const isRunning = () => !execFileSync('ps', ['-o', 'stat=', '-p', String(other.pid)], { encoding: 'utf8' }).startsWith('Z')
+  while (isRunning()) {}
+  // Nothing has been heard of its end yet.
+  const worker = Object.assign(other, { isConnected: () => other.connected }) as unknown as Worker
+  assert.equal(tellWorker(worker, 'pulse'), true)
+  await gone
+  assert.equal(tellWorker(worker, 'pulse'), false)
 })

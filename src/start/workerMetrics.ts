@@ -19,6 +19,7 @@ import {
 import { type Config, followerOf } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { measuresOf } from './measures.ts'
+import { tellFirst, tellWorker } from './workerMessages.ts'
 
 export type WorkerMetrics = {
   /** From now on the worker is asked. What it had counted when it ends stays in the sums. */
@@ -101,8 +102,7 @@ function sourceOfWorker(worker: Worker): FigureSource & { last(): readonly Figur
         }
         worker.on('message', hear)
         worker.once('exit', fail)
-        if (worker.isConnected()) worker.send({ scrape } satisfies Scrape)
-        else fail()
+        if (!tellWorker(worker, { scrape } satisfies Scrape)) fail()
       }),
   }
 }
@@ -117,7 +117,7 @@ export async function answerScrapes(figures: readonly Figure[]): Promise<void> {
     if (scrape === undefined) return
     source
       .read()
-      .then(readings => process.connected && process.send!({ scrape, readings } satisfies Scraped))
+      .then(readings => tellFirst({ scrape, readings } satisfies Scraped))
       .catch(() => {}) // whoever asked counts that it got no answer
   })
 }

@@ -3,6 +3,7 @@
 import type { Worker } from 'node:cluster'
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
+import { tellFirst, tellWorker } from './workerMessages.ts'
 
 const askEveryMilliseconds = 5000
 /** More than the longest work of an event loop, and less than a stop is waited for. */
@@ -23,7 +24,7 @@ export function watchPulse(worker: Worker, clock: Clock, log: Log): void {
       worker.process.kill('SIGKILL')
     }
     unanswered++
-    if (worker.isConnected()) worker.send(pulse)
+    tellWorker(worker, pulse)
   })
   worker.once('exit', () => timer.cancel())
 }
@@ -31,6 +32,6 @@ export function watchPulse(worker: Worker, clock: Clock, log: Log): void {
 /** In a worker: answers whoever holds it. */
 export function answerPulse(): void {
   process.on('message', said => {
-    if (said === pulse && process.connected) process.send!(pulse)
+    if (said === pulse) tellFirst(pulse)
   })
 }

@@ -13,6 +13,7 @@ import { type Keys, writerOf, writingWith, writtenWith } from '../vault/keys.ts'
 import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { type Parts, type RunningGateway, startGateway } from './serve.ts'
+import { tellFirst, tellWorker } from './workerMessages.ts'
 import { answerScrapes, serveWorkerMetrics } from './workerMetrics.ts'
 import { answerPulse, watchPulse } from './workerPulse.ts'
 
@@ -100,7 +101,7 @@ export const startWorkers = {
         await Promise.all(
           workers.map(worker => {
             const gone = once(worker, 'exit') // one that hangs is ended: its pulse is watched
-            if (worker.isConnected()) worker.send('stop')
+            tellWorker(worker, 'stop')
             return gone
           }),
         )
@@ -143,7 +144,7 @@ export const startWorkers = {
     if (!running) return
     if (config.metricsPort !== undefined) await answerScrapes(running.figures)
     answerPulse()
-    process.send!('ready')
+    tellFirst('ready')
     await ended
     await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   },
@@ -162,7 +163,7 @@ class EndedAtStart extends OperatorError {
 function fork(order: Order): Promise<Worker> {
   return new Promise((resolve, reject) => {
     const worker = cluster.fork()
-    worker.once('online', () => worker.send(order))
+    worker.once('online', () => tellWorker(worker, order))
     worker.once('message', () => resolve(worker))
     worker.once('exit', (code, signal) => reject(new EndedAtStart(signal ?? `code ${code}`)))
   })

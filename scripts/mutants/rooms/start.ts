@@ -587,5 +587,7 @@ export const startMutants: readonly Mutant[] = [
   { name: 'workers: one that answers again is ended', file: 'src/start/workerPulse.ts', tests: ['workerPulse'],
     find: 'if (said === pulse) unanswered = 0', instead: '' },
   { name: 'workers: none answers whether it hears', file: 'src/start/workerPulse.ts', tests: ['workerPulse'],
-    find: 'said === pulse && process.connected', instead: 'false' },
+    find: 'if (said === pulse) tellFirst(pulse)', instead: '' },
+  { name: 'workers: one that ends while it is told something ends all', file: 'src/start/workerMessages.ts', tests: ['workerPulse'],
+    find: ', () => {})\n  return true', instead: ')\n  return true' },
 ]
