@@ -666,8 +666,9 @@ it('where all places are taken, what a browser waits for makes room, and what a 
   const crowd: Socket[] = []
   for (const [address, asked, who] of [
     ['127.0.0.2', '/server', 'token'],
-    ['127.0.0.3', '/server', 'token'],
+    ['127.0.0.3', '/page', 'browser'],
     ['127.0.0.4', '/page', 'browser'],
+    ['127.0.0.7', '/page', 'browser'],
     ['127.0.0.5', '/wrong', 'browser'], // its token is nobody's
   ] as const) {
     for (let at = 1; at <= networkConnectionsMost; at++) {
@@ -676,7 +677,7 @@ it('where all places are taken, what a browser waits for makes room, and what a 
     }
   }
   const late = Array.from({ length: 12 }, () => open('127.0.0.6', '/server', 'late'))
-  await eventually(async () => begun.token + gone.late === (3 * crowd.length) / 4 + late.length, 'those who came late have begun')
+  await eventually(async () => begun.token + gone.late === (2 * crowd.length) / 5 + late.length, 'those who came late have begun')
   await eventually(async () => gone.token + gone.browser === late.length, 'others have made room')
   assert.deepEqual(gone, { token: 0, browser: late.length, late: 0 })
   for (const socket of [...crowd, ...late]) socket.destroy()

@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.ts'
 import { networksAround } from '../platform/network.ts'
 import { endParsing, stopBehind, stopParsing } from '../platform/parsing.ts'
 import { countNetworks, crowdOf, networkName } from './networks.ts'
-import { countArrivals, type NetworkNames } from './rates.ts'
+import { countArrivals, isProxys, type NetworkNames } from './rates.ts'
 import {
   arrivalSeconds,
   connectionsMost,
@@ -16,8 +16,13 @@ import {
   isOwed,
   isWaitedFor,
   makeRoom,
+  newcomersMost,
   type OpenConnection,
+  type Place,
+  type Places,
+  serversMost,
 } from './room.ts'
+import { merchantLine } from './turns.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -38,7 +43,10 @@ export const requestsMost = 10_000
 /** Headers of a request. Of more the parser takes one, by which they are seen. */
 export const headersMost = 100
 /** More connections than there are places: where answers are owed to all. */
-export const maxima = { maxConnections: connectionsMost + 64, maxHeadersCount: headersMost + 1 }
+export const maxima = {
+  maxConnections: newcomersMost + connectionsMost + serversMost + 64,
+  maxHeadersCount: headersMost + 1,
+}
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
 export type Patience = {
@@ -112,8 +120,6 @@ export const requestBytes = 4096
 type Held = { readonly one: OpenConnection; readonly asked: HeldRequest }
 const gone = { one: undefined, asked: undefined } as const
 
-/** So long a merchant's server counts as such after its last answer. */
-const keptSeconds = 10
 /** So long a caller may take in what was said last; a proxy has it at once, and keeps a place for it. */
 const lingerSeconds = 5
 const proxyLingerSeconds = 1
@@ -127,9 +133,9 @@ export function watchConnections(
   refuse: (socket: Socket, caller: string) => void = endParsing,
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
-  const networks = countNetworks<OpenConnection>()
+  const callers = countNetworks<OpenConnection>()
   const rates = countArrivals(clock)
-  const room = makeRoom(clock, networks, rates.isMerchants)
+  const room = makeRoom(clock, callers, rates.isMerchants)
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
@@ -137,16 +143,7 @@ export function watchConnections(
 
   const second = clock.every(1000, () => {
     const now = clock.elapsed()
-    for (const one of connections.values()) {
-      // Its network may have been forgotten meanwhile, for others of its merchant.
-      if (one.isKept) keepsFor(one, now - one.idleSince < keptSeconds * 1000)
-      if (one.endsBefore !== undefined && now > one.endsBefore) one.socket.destroy()
-    }
-  })
-  // A second later: strangers can open half as many as there are places in two.
-  const quarter = clock.every(250, () => {
-    const now = clock.elapsed()
-    for (const one of connections.values()) if (now - one.idleSince >= arrivalSeconds * 1000) noLongerFresh(one)
+    for (const one of connections.values()) if (one.endsBefore !== undefined && now > one.endsBefore) one.socket.destroy()
   })
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -168,19 +165,17 @@ export function watchConnections(
       endParsing(socket)
       return undefined
     }
-    const around = aroundOf(socket.remoteAddress)
-    const network = networks.join(around)
-    const place = room.placeFor(network)
+    const names = aroundOf(socket.remoteAddress)
+    const place = placeAmong(isProxys(names) ? room.strangers : room.newcomers, names)
     if (!place) {
-      networks.leave(network)
       endParsing(socket)
       return undefined
     }
-    if (place.goes) drop(place.goes)
     const one: OpenConnection = {
       socket,
-      network,
-      caller: networks.join(around),
+      names,
+      place,
+      caller: callers.join(names),
       kept: 0,
       keptSince: 0,
       untaken: 0,
@@ -188,19 +183,13 @@ export function watchConnections(
       unfinished: new Map(),
       tokenless: 0,
       serving: 0,
-      isKept: false,
-      isGuest: place.isGuest,
-      isFresh: true,
       requests: 0,
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    networks.add(network, 'connections', 1)
-    networks.add(network, 'fresh', 1)
-    if (place.isGuest) networks.add(network, 'guests', 1)
-    network.waiting.add(one)
+    place.network.waiting.add(one)
     one.caller.asking.add(one)
     socket.once('close', () => forget(socket))
     return one
@@ -215,35 +204,63 @@ export function watchConnections(
       answered(one, incoming)
       outgoing.destroy()
     }
-    noLongerFresh(one)
-    noLongerGuest(one)
-    keepsFor(one, false)
-    networks.add(one.network, 'connections', -1)
-    one.network.waiting.delete(one)
-    one.network.owed.delete(one)
+    leavesPlace(one)
     one.caller.asking.delete(one)
-    networks.leave(one.network)
-    networks.leave(one.caller)
+    callers.leave(one.caller)
   }
 
-  function noLongerFresh(one: OpenConnection): void {
-    if (!one.isFresh) return
-    one.isFresh = false
-    networks.add(one.network, 'fresh', -1)
+  /** Undefined = there is none. Whoever has to make room for it is gone. */
+  function placeAmong(among: Places, names: NetworkNames): Place | undefined {
+    const network = among.networks.join(names)
+    const goes = room.whoGoes({ among, network })
+    if (goes === false) {
+      among.networks.leave(network)
+      return undefined
+    }
+    if (goes) drop(goes.socket)
+    among.networks.add(network, 'connections', 1)
+    return { among, network }
   }
 
-  function noLongerGuest(one: OpenConnection): void {
-    if (!one.isGuest) return
-    one.isGuest = false
-    networks.add(one.network, 'guests', -1)
+  function gives({ among, network }: Place): void {
+    among.networks.add(network, 'connections', -1)
+    among.networks.leave(network)
   }
 
-  /** A merchant's server counts as if it were served while it is between two requests, where it is known as one. */
-  function keepsFor(one: OpenConnection, isMeant: boolean): void {
-    const isKept = isMeant && (isOfProxy(one) || rates.isMerchants(one.network.names))
-    if (one.isKept === isKept) return
-    one.isKept = isKept
-    networks.add(one.network, 'resting', isKept ? 1 : -1)
+  function leavesPlace(one: OpenConnection): void {
+    one.place.network.waiting.delete(one)
+    one.place.network.owed.delete(one)
+    gives(one.place)
+  }
+
+  /** False = there is no place, and it stays where it is. */
+  function moves(one: OpenConnection, among: Places, names: NetworkNames): boolean {
+    if (one.place.among === among && networkName(one.place.network) === names[0]) return true
+    const place = placeAmong(among, names)
+    if (!place) return false
+    const isGone = connections.get(one.socket) !== one // it was the one to make room
+    if (isGone) gives(place)
+    else {
+      leavesPlace(one)
+      one.place = place
+      sits(one)
+    }
+    return !isGone
+  }
+
+  function sits(one: OpenConnection): void {
+    const { waiting, owed } = one.place.network
+    waiting.delete(one)
+    owed.delete(one)
+    if (isOwed(one)) owed.add(one)
+    else waiting.add(one)
+  }
+
+  /** One on which a merchant's server has asked stays his until it is seen that what comes behind it is not: what it says of itself may stand in a body. */
+  function comesIn(one: OpenConnection, ofMerchant: string | undefined): boolean {
+    if (isOfProxy(one)) return true
+    if (ofMerchant !== undefined) return moves(one, room.servers, [ofMerchant])
+    return one.place.among === room.servers || moves(one, room.strangers, one.names)
   }
 
   /** `asked` is one that a merchant's server waits for, from now on or no more. */
@@ -251,9 +268,7 @@ export function watchConnections(
     if ((asked.isServers === true) === isServed) return
     if (isServed) asked.isServers = true
     else delete asked.isServers
-    const before = one.serving
     one.serving += isServed ? 1 : -1
-    if (before === 0 || one.serving === 0) networks.add(one.network, 'serving', isServed ? 1 : -1)
   }
 
   /** Behind a proxy others ask on the same connection, one after the other: what is still held there is held by who asked before. */
@@ -262,8 +277,8 @@ export function watchConnections(
     const around = aroundOf(address)
     if (around[0] === networkName(one.caller)) return
     one.caller.asking.delete(one)
-    networks.leave(one.caller)
-    one.caller = networks.join(around)
+    callers.leave(one.caller)
+    one.caller = callers.join(around)
     one.caller.asking.add(one)
   }
 
@@ -271,12 +286,12 @@ export function watchConnections(
     if (one[what] === 0) one[`${what}Since`] = clock.elapsed()
     asked[what] += by
     one[what] += by
-    networks.add(one.caller, what, by)
+    callers.add(one.caller, what, by)
   }
 
   function asksTokenless(one: OpenConnection, by: number): void {
     one.tokenless += by
-    networks.add(one.caller, 'tokenless', by)
+    callers.add(one.caller, 'tokenless', by)
   }
 
   function answered(one: OpenConnection, incoming: IncomingMessage): void {
@@ -285,7 +300,7 @@ export function watchConnections(
     one.unfinished.delete(incoming)
     serves(one, asked, false)
     asked.leave?.()
-    networks.add(one.caller, 'unfinished', -1)
+    callers.add(one.caller, 'unfinished', -1)
     if (!asked.hasToken) asksTokenless(one, -1)
     letsGo(incoming, one, asked)
     hold(one, asked, 'untaken', -asked.untaken)
@@ -294,22 +309,20 @@ export function watchConnections(
 
   /** Something has been answered, or may be asked from now on. */
   function waitsAnew(one: OpenConnection): void {
-    const { waiting, owed } = one.network
     one.idleSince = clock.elapsed()
-    waiting.delete(one)
-    owed.delete(one)
-    if (isOwed(one)) owed.add(one)
-    else waiting.add(one)
+    sits(one)
   }
 
   function owes(one: OpenConnection): void {
-    if (isOwed(one) && one.network.waiting.delete(one)) one.network.owed.add(one)
+    if (isOwed(one) && one.place.network.waiting.has(one)) sits(one)
   }
 
   /** Neither is an answer made, nor does one wait to be taken; what is to be closed has an end of its own. */
   const isUnowed = (one: OpenConnection) => !isOwed(one) && one.socket.writableLength === 0 && one.endsBefore === undefined
+  /** It was opened just now, for something that is on its way. */
+  const isExpected = (one: OpenConnection) => one.requests === 0 && clock.elapsed() - one.idleSince < arrivalSeconds * 1000
   const isOf = {
-    idle: (one: OpenConnection) => isUnowed(one) && one.unfinished.size === 0 && !one.isFresh,
+    idle: (one: OpenConnection) => isUnowed(one) && one.unfinished.size === 0 && !isExpected(one),
     unowed: isUnowed,
     every: () => true,
   }
@@ -354,7 +367,7 @@ export function watchConnections(
     const { one, asked } = held(incoming)
     if (!one || known.get(incoming)?.isSpared) return
     hold(one, asked, 'kept', bytes)
-    if (networks.sum('kept') > unfinishedBytesMost) dropHeld(room.mostHeld('kept'))
+    if (callers.sum('kept') > unfinishedBytesMost) dropHeld(room.mostHeld('kept'))
   }
 
   function letsGo(incoming: IncomingMessage, one: OpenConnection, asked: HeldRequest): void {
@@ -369,7 +382,7 @@ export function watchConnections(
     // What waits behind another's answer is no reason to keep the connection: anybody can have that.
     if (one.unfinished.keys().next().value !== incoming) serves(one, asked, false)
     hold(one, asked, 'untaken', headBytes(incoming) + bytes)
-    if (networks.sum('untaken') > untakenBytesMost) dropHeld(room.mostHeld('untaken'))
+    if (callers.sum('untaken') > untakenBytesMost) dropHeld(room.mostHeld('untaken'))
   }
 
   const lingerOf = (one: OpenConnection): number => (isOfProxy(one) ? proxyLingerSeconds : lingerSeconds)
@@ -391,7 +404,7 @@ export function watchConnections(
 
   function throwsAway(socket: Socket, bytes: number): void {
     const one = connections.get(socket)
-    if (one && !rates.admitsBytes(one.network.names, bytes)) endParsing(socket)
+    if (one && !rates.admitsBytes(one.names, bytes)) endParsing(socket)
   }
 
   return {
@@ -420,25 +433,23 @@ export function watchConnections(
       const one = connections.get(socket) ?? (socket.destroyed ? undefined : opened(socket))
       if (!one || one.endsBefore !== undefined) return false
       const isBehind = one.unfinished.size > 0
-      if (isBehind && !rates.admitsBehind(one.network.names, incoming.rawHeaders.length / 2, ofMerchant)) return tooMuch(one)
+      if (isBehind && !rates.admitsBehind(one.names, incoming.rawHeaders.length / 2, ofMerchant)) return tooMuch(one)
       if (++one.requests > requestsMost) {
         closeSoon(socket)
         return false
       }
       if (one.requests === requestsMost) outgoing.shouldKeepAlive = false
-      noLongerFresh(one)
-      keepsFor(one, false)
       asksFor(one, caller)
       if (one.unfinished.size >= unfinishedMost) return tooMuch(one)
       // Who has a token is bound by what a token may have under way, wherever he asks.
       const hasToken = ofMerchant !== undefined
-      if (one.isGuest && !hasToken) return tooMuch(one)
-      noLongerGuest(one)
       if (!hasToken && crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost && !makesRoomFor(one)) return tooMuch(one)
+      if (!comesIn(one, ofMerchant)) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0, hasToken })
-      networks.add(one.caller, 'unfinished', 1)
+      callers.add(one.caller, 'unfinished', 1)
       if (!hasToken) asksTokenless(one, 1)
-      if (one.requests === 1 && rates.isCrowd(one.network.names)) {
+      if (!isOwed(one)) waitsAnew(one) // what has just begun is on its way
+      if (one.requests === 1 && rates.isCrowd(one.names)) {
         outgoing.shouldKeepAlive = false
         stopBehind(socket)
       }
@@ -448,9 +459,11 @@ export function watchConnections(
       })
       outgoing.once('close', () => {
         if (!connections.has(one.socket)) return
-        if (one.unfinished.size === 1) keepsFor(one, one.unfinished.get(incoming)?.isServers === true)
+        const isStrangers = !hasToken && one.unfinished.size === 1 && !one.unfinished.get(incoming)?.isServers
         answered(one, incoming)
         waitsAnew(one)
+        if (isStrangers && one.place.among === room.servers && !moves(one, room.strangers, one.names))
+          return void drop(one.socket)
         if (one.endsBefore === undefined || isOwed(one)) return
         one.socket.end()
         endsIn(one, lingerOf(one))
@@ -463,8 +476,7 @@ export function watchConnections(
       const one = connections.get(socket)
       if (!one) return false
       return (
-        rates.admitsPiece(one.network.names, () => (ofMerchant === undefined ? aroundOf(caller) : [ofMerchant]), bytes) ||
-        tooMuch(one)
+        rates.admitsPiece(one.names, () => (ofMerchant === undefined ? aroundOf(caller) : [ofMerchant]), bytes) || tooMuch(one)
       )
     },
     sends(incoming, bytes, ofMerchant) {
@@ -525,6 +537,7 @@ export function watchConnections(
       if (!one) return
       rates.knowsMerchant(one.caller.names, merchantId)
       serves(one, asked, true)
+      if (one.place.among === room.strangers && !isOfProxy(one)) moves(one, room.servers, [merchantLine(merchantId)])
     },
     isOwed(socket) {
       const one = connections.get(socket)
@@ -545,7 +558,6 @@ export function watchConnections(
     stop() {
       timer.cancel()
       second.cancel()
-      quarter.cancel()
       rates.stop()
     },
   }

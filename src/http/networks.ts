@@ -2,20 +2,8 @@
 
 import { networkShare } from '../platform/network.ts'
 
-/**
- * Connections, those of them on which merchants' servers wait for an answer, those on which they have had one and ask again any moment, and those that were opened just
- * now and have asked nothing; those that came to a full network and have asked nothing; requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken.
- */
-export type NetworkCount =
-  | 'connections'
-  | 'serving'
-  | 'resting'
-  | 'fresh'
-  | 'guests'
-  | 'unfinished'
-  | 'tokenless'
-  | 'kept'
-  | 'untaken'
+/** Connections; requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken. */
+export type NetworkCount = 'connections' | 'unfinished' | 'tokenless' | 'kept' | 'untaken'
 
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
@@ -27,7 +15,7 @@ export type CallerNetwork<One> = {
   readonly names: readonly string[]
   /** Itself, and those around it, the narrowest first: many are given a /56 or a /48 of IPv6. */
   readonly circles: readonly Circle[]
-  /** Its connections to which no answer is owed, who has waited for longest first. */
+  /** Its connections to which no answer is owed, who has waited for longest first; and the others. */
   readonly waiting: Set<One>
   readonly owed: Set<One>
   /** Those on which one of its callers asked last, those of proxies too. */
@@ -45,22 +33,6 @@ export function crowdOf<One>(network: CallerNetwork<One>, what: NetworkCount): n
 /** That of its circles of which this is. */
 export function crowdedCircle<One>({ circles }: CallerNetwork<One>, what: NetworkCount): Circle {
   return circles.reduce((most, circle) => (circle[what] / circle.share > most[what] / most.share ? circle : most))
-}
-
-/** So many connections one network may open at once for requests that are on their way. */
-export const freshMost = 128
-
-/** So many connections of a network are a merchant's between two requests. */
-export const restingMost = 128
-
-/** The same of connections that might make room. Who has just opened some has something to ask, whoever is served on some has more. */
-export function spareCrowd<One>({ circles }: CallerNetwork<One>): number {
-  let most = 0
-  for (const { connections, serving, resting, fresh, share } of circles) {
-    const served = serving + Math.min(resting, restingMost * share)
-    most = Math.max(most, (connections - served - Math.min(fresh, Math.max(served, freshMost * share))) / share)
-  }
-  return most
 }
 
 export type Networks<One> = {
@@ -109,14 +81,4 @@ export function countNetworks<One>(): Networks<One> {
   }
 }
 
-const nothing = (): Record<NetworkCount, number> => ({
-  connections: 0,
-  serving: 0,
-  resting: 0,
-  fresh: 0,
-  guests: 0,
-  unfinished: 0,
-  tokenless: 0,
-  kept: 0,
-  untaken: 0,
-})
+const nothing = (): Record<NetworkCount, number> => ({ connections: 0, unfinished: 0, tokenless: 0, kept: 0, untaken: 0 })

@@ -38,10 +38,11 @@ export const crowdedBytesMost = 288 * 1024
 export const tellingsMost = 64
 /** So long after strangers sent too much they still have less. */
 const crowdedSeconds = 10
-/** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant a few. */
+/** A network with a merchant's server is known as such for an hour after its last request, so many of all merchants, and of one merchant some; and it may be that of several merchants. */
 const merchantsSeconds = 3600
 export const merchantsMost = 8192
-export const ofMerchantMost = 8
+export const ofMerchantMost = 64
+export const ofNetworkMost = 64
 
 /** The names of the networks around a caller, the narrowest first; `['']` of a trusted proxy. */
 export type NetworkNames = readonly string[]
@@ -84,8 +85,8 @@ export function countArrivals(clock: Clock): ArrivalRates {
   const openingsOf = new Map<string, Openings>()
   const behind = new Map<string, number>()
   const smallPieces = new Map<string, number>()
-  /** Whose server asked last from a network, and when; and the networks of each. Both have those last that asked last. */
-  const merchants = new Map<string, { readonly asked: number; readonly merchantId: string }>()
+  /** Whose servers have asked from a network, and when last; and the networks of each merchant. All have those last that asked last. */
+  const merchants = new Map<string, Map<string, number>>()
   const networksOf = new Map<string, Set<string>>()
   const largeBytes = new Map<string, number>()
   const tellings = new Map<string, number>()
@@ -116,19 +117,38 @@ export function countArrivals(clock: Clock): ArrivalRates {
     return !isOver
   }
 
-  function isMerchants(around: NetworkNames): boolean {
-    const known = merchants.get(around[0]!)
-    return known !== undefined && clock.elapsed() - known.asked < merchantsSeconds * 1000
+  const isLate = (asked: number): boolean => clock.elapsed() - asked < merchantsSeconds * 1000
+  function isMerchants([narrowest]: NetworkNames): boolean {
+    for (const asked of merchants.get(narrowest!)?.values() ?? []) if (isLate(asked)) return true
+    return false
   }
   const isStranger = (around: NetworkNames): boolean => !isProxys(around) && !isMerchants(around)
 
-  function forget(network: string | undefined): void {
-    const known = network === undefined ? undefined : merchants.get(network)
-    if (!known) return
-    merchants.delete(network!)
-    const own = networksOf.get(known.merchantId)!
-    own.delete(network!)
-    if (own.size === 0) networksOf.delete(known.merchantId)
+  function forget(network: string, merchantId: string): void {
+    const there = merchants.get(network)
+    if (!there?.delete(merchantId)) return
+    if (there.size === 0) merchants.delete(network)
+    const own = networksOf.get(merchantId)!
+    own.delete(network)
+    if (own.size === 0) networksOf.delete(merchantId)
+  }
+
+  function forgetAll(network: string): void {
+    for (const merchantId of [...merchants.get(network)!.keys()]) forget(network, merchantId)
+  }
+
+  /** What a network opens counts for that one of its merchants who has opened least: nobody who asks there too can use it up. */
+  function openingGroupAt(network: string): string {
+    let found = ''
+    let least = Number.POSITIVE_INFINITY
+    for (const [merchantId, asked] of merchants.get(network)!) {
+      const name = merchantLine(merchantId)
+      const opened = openingsOf.get(name)?.opened ?? 0
+      if (!isLate(asked) || opened >= least) continue
+      least = opened
+      found = name
+    }
+    return found
   }
 
   /** So many more connections of one of a group. */
@@ -155,8 +175,7 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (isProxys(around)) return true
       const [narrowest, widest] = [around[0]!, around.at(-1)!]
       if (isMerchants(around)) {
-        const name = merchantLine(merchants.get(narrowest)!.merchantId)
-        return opens({ name, most: openingsMost, mostOfOne: openingsMost }, narrowest, 1)
+        return opens({ name: openingGroupAt(narrowest), most: openingsMost, mostOfOne: openingsMost }, narrowest, 1)
       }
       const cost = isTls ? tlsCost : 1
       // Many are given a /48: what it opens is one's. Of half of that those share who want more than a few in it: others there have theirs.
@@ -199,12 +218,16 @@ export function countArrivals(clock: Clock): ArrivalRates {
     knowsMerchant(around, merchantId) {
       if (isProxys(around)) return
       const network = around[0]!
-      forget(network)
-      merchants.set(network, { asked: clock.elapsed(), merchantId })
-      const own = networksOf.get(merchantId) ?? new Set()
+      const there = merchants.get(network) ?? new Map<string, number>()
+      const own = networksOf.get(merchantId) ?? new Set<string>()
+      merchants.delete(network)
+      there.delete(merchantId)
+      own.delete(network)
+      merchants.set(network, there.set(merchantId, clock.elapsed()))
       networksOf.set(merchantId, own.add(network))
-      if (own.size > ofMerchantMost) forget(own.values().next().value)
-      if (merchants.size > merchantsMost) forget(merchants.keys().next().value)
+      if (there.size > ofNetworkMost) forget(network, there.keys().next().value!)
+      if (own.size > ofMerchantMost) forget(own.values().next().value!, merchantId)
+      if (merchants.size > merchantsMost) forgetAll(merchants.keys().next().value!)
     },
     stop: () => second.cancel(),
   }

@@ -3,18 +3,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, crowdedCircle, crowdOf, freshMost, type Networks, restingMost, spareCrowd } from './networks.ts'
+import { type CallerNetwork, countNetworks, crowdedCircle, crowdOf, type Networks } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
-/** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
+/**
+ * Connections to one process: those on which nothing was asked yet, those on which browsers and strangers asked last, and all of trusted proxies, and those on which merchants' servers did. None of
+ * one kind makes room for any of another.
+ */
+export const newcomersMost = 2048
 export const connectionsMost = 4096
+export const serversMost = 2048
+/** Of each kind from one network that is no trusted proxy, and of one merchant. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const networkConnectionsMost = 1024
-/** More than these at a merchant's address, of whom a token is then wanted. */
-export const guestsMost = 128
+
+/** The places of one kind, and who has them. */
+export type Places = { readonly most: number; readonly networks: Networks<OpenConnection> }
+export type Place = { readonly among: Places; readonly network: CallerNetwork<OpenConnection> }
+
 export type OpenConnection = {
   socket: Socket
-  /** Whose place it takes: of trusted proxies it is that of all their callers. */
-  readonly network: CallerNetwork<OpenConnection>
+  /** Of its address: of trusted proxies those of all their callers. */
+  readonly names: NetworkNames
+  place: Place
   /** Who asked last. */
   caller: CallerNetwork<OpenConnection>
   /** Bytes of requests that have not begun, and since when there are any. */
@@ -29,12 +39,6 @@ export type OpenConnection = {
   tokenless: number
   /** Of these, those of merchants' servers whose answers are not made, or the next to be taken. */
   serving: number
-  /** Its last answer was a merchant's server's, who has asked nothing since, and may any moment. */
-  isKept: boolean
-  /** It came to a merchant's address where there was no place, and is closed unless it is asked on with a token. */
-  isGuest: boolean
-  /** It was opened just now, and nothing was asked on it. */
-  isFresh: boolean
   requests: number
   idleSince: number
   stuckSince: number | undefined
@@ -93,16 +97,17 @@ function asksMore(one: OpenConnection, other: OpenConnection): boolean {
 export const isWaitedFor = (one: OpenConnection): boolean => isOwed(one) && one.stuckSince === undefined
 
 /** A trusted proxy's: many callers ask on it. */
-export const isOfProxy = ({ network }: OpenConnection): boolean => isProxys(network.names)
+export const isOfProxy = ({ names }: OpenConnection): boolean => isProxys(names)
 
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1
 
-type ConnectionPlace = { readonly goes?: Socket; readonly isGuest: boolean }
-
 export type Room = {
-  /** For a new connection of this network. Undefined = there is none. `goes`: whose it takes. */
-  placeFor(newcomer: CallerNetwork<OpenConnection>): ConnectionPlace | undefined
+  readonly newcomers: Places
+  readonly strangers: Places
+  readonly servers: Places
+  /** Who makes room for one more of this network; nobody where there is room. False = nobody, and there is none. */
+  whoGoes(place: Place): OpenConnection | undefined | false
   /** Who holds most bytes. */
   mostHeld(what: 'kept' | 'untaken'): OpenConnection
   /** Of a network in which too much is asked without a token, or of the wide one in which there is: on which most of that is, unfinished; of several that on which nothing has come whole, for longest. */
@@ -112,38 +117,38 @@ export type Room = {
 /** Bytes of requests that a merchant's network may have more than any other before one of its connections goes: strangers' lie there for long, his burst for a moment. */
 export const merchantsBytes = 4 * 1024 * 1024
 
-export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
-  function placeFor(newcomer: CallerNetwork<OpenConnection>): ConnectionPlace | undefined {
-    const { connections, guests, share } = newcomer.circles[0]!
+export function makeRoom(clock: Clock, callers: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
+  const placesFor = (most: number): Places => ({ most, networks: countNetworks() })
+  const servers = placesFor(serversMost)
+
+  function whoGoes({ among, network }: Place): OpenConnection | undefined | false {
+    const { connections, share } = network.circles[0]!
     const isCrowd = connections / share >= networkConnectionsMost
-    const isFull = networks.sum('connections') >= connectionsMost
-    if (!isCrowd && !isFull) return { isGuest: false }
-    const goes = whoGoes(newcomer, isCrowd)
-    if (goes) return { goes, isGuest: false }
-    if (!isMerchants(newcomer.names)) return undefined
-    const isOneMore = guests < guestsMost
-    if (isOneMore && !isFull) return { isGuest: true }
-    const other = isOneMore ? idleElsewhere(newcomer) : oldestWaiting(newcomer, ({ isGuest }) => isGuest)
-    return other && { goes: other.one.socket, isGuest: true }
+    if (!isCrowd && among.networks.sum('connections') < among.most) return undefined
+    const found = isProxys(network.names) ? proxiedWhoGoes(network) : undefined
+    return (found ?? largestWhoGoes(network, isCrowd ? [network] : among.networks.all(), among !== servers))?.one ?? false
   }
 
-  function whoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Socket | undefined {
-    const found = isProxys(newcomer.names) ? proxiedWhoGoes(newcomer) : undefined
-    return (found ?? largestWhoGoes(newcomer, isCrowd))?.one.socket
-  }
-
-  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
-   * somebody of the same network, or of one with fewer connections. For the latter also one who only stands in line, or a browser. */
-  function largestWhoGoes(newcomer: CallerNetwork<OpenConnection>, isCrowd: boolean): Candidate | undefined {
-    // Whoever has more connections makes no room for himself by those of others; those on which a merchant's server waits are no crowd.
-    const own = spareCrowd(newcomer)
+  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for somebody of the same network, or of one
+   * with fewer connections. For the latter also one who only stands in line, or a browser. */
+  function largestWhoGoes(
+    newcomer: CallerNetwork<OpenConnection>,
+    networks: Iterable<CallerNetwork<OpenConnection>>,
+    mayBeOwed: boolean,
+  ): Candidate | undefined {
+    // Whoever has more connections makes no room for himself by those of others.
+    const own = crowdOf(newcomer, 'connections')
     let largest = own
     let first: Candidate | undefined
-    for (const network of isCrowd ? [newcomer] : networks.all()) {
-      const crowd = spareCrowd(network)
+    for (const network of networks) {
+      const crowd = crowdOf(network, 'connections')
       if (crowd < largest) continue
+      const waiting = oldestWaiting(network)
       const isLarger = network !== newcomer && crowd > own
-      const found = network === newcomer ? (oldestStranger(network) ?? longestUntaken(network)) : otherWhoGoes(network, isLarger)
+      const found =
+        waiting ??
+        (isLarger || network === newcomer ? longestUntaken(network) : undefined) ??
+        (isLarger && mayBeOwed ? owedWhoGoes(network, crowd) : undefined)
       if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
       largest = crowd
       first = found
@@ -151,52 +156,13 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     return first
   }
 
-  function otherWhoGoes(network: CallerNetwork<OpenConnection>, isLarger: boolean): Candidate | undefined {
-    const stranger = oldestStranger(network)
-    if (stranger || !isLarger) return stranger
-    const isCrowd = spareCrowd(network) > pressedMost
-    const isMeant = (one: OpenConnection) => isCrowd || !isPressed(one)
-    return (
-      longestUntaken(network) ??
-      firstSpared(network.owed, one => isTokenless(one) && isMeant(one)) ??
-      firstSpared(network.owed, isMeant) ??
-      oldestWaiting(network)
-    )
+  function owedWhoGoes({ owed }: CallerNetwork<OpenConnection>, crowd: number): Candidate | undefined {
+    const isMeant = (one: OpenConnection) => crowd > pressedMost || !isPressed(one)
+    return firstSpared(owed, one => isTokenless(one) && isMeant(one)) ?? firstSpared(owed, isMeant)
   }
 
-  /**
-   * Who has waited for longest without an answer being owed. What a merchant keeps at his own address, or asks there with his token, and whoever has just come is not the first to go: some of what
-   * he keeps and of those who come, and for as long as a body may be behind its head.
-   */
-  function oldestStranger(network: CallerNetwork<OpenConnection>): Candidate | undefined {
-    if (!isMerchants(network.names)) return oldestWaiting(network)
-    const { fresh, resting } = network.circles[0]!
-    const since = clock.elapsed() - arrivalSeconds * 1000
-    return oldestWaiting(network, one =>
-      one.isKept ? resting > restingMost : one.isFresh ? fresh > freshMost : isTokenless(one) || one.keptSince <= since,
-    )
-  }
-
-  /** Nothing is owed there, and no merchant's server asks again on it. */
-  function idleElsewhere(newcomer: CallerNetwork<OpenConnection>): Candidate | undefined {
-    let largest = 0
-    let found: Candidate | undefined
-    for (const network of networks.all()) {
-      const crowd = spareCrowd(network)
-      if (network === newcomer || crowd <= largest) continue
-      const idle = oldestStranger(network)
-      if (!idle) continue
-      largest = crowd
-      found = idle
-    }
-    return found
-  }
-
-  function oldestWaiting(
-    { waiting }: CallerNetwork<OpenConnection>,
-    isMeant = (_: OpenConnection) => true,
-  ): Candidate | undefined {
-    for (const one of waiting) if (!isOwed(one) && isMeant(one)) return { one, since: one.idleSince, isUntaken: false }
+  function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
+    for (const one of waiting) if (!isOwed(one)) return { one, since: one.idleSince, isUntaken: false }
     return undefined
   }
 
@@ -232,7 +198,7 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     if (idle && clock.elapsed() - idle.since >= arrivalSeconds * 1000) return idle
     let largest = 0
     let found: Candidate | undefined
-    for (const network of networks.all()) {
+    for (const network of callers.all()) {
       const crowd = crowdOf(network, 'unfinished')
       if (crowd <= largest) continue
       const spared = firstSpared(network.asking, isOfProxy)
@@ -249,7 +215,7 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
     let together = Number.NEGATIVE_INFINITY
     let own = 0
     let most: OpenConnection | undefined
-    for (const network of networks.all()) {
+    for (const network of callers.all()) {
       const bytes = crowdOf(network, what)
       const crowd = bytes - (what === 'kept' && isMerchants(network.names) ? merchantsBytes : 0)
       if (bytes === 0 || crowd < together) continue
@@ -268,12 +234,12 @@ export function makeRoom(clock: Clock, networks: Networks<OpenConnection>, isMer
   function fullest(crowded: CallerNetwork<OpenConnection>): OpenConnection | undefined {
     const circle = crowdedCircle(crowded, 'tokenless')
     let found: OpenConnection | undefined
-    for (const network of networks.all()) {
+    for (const network of callers.all()) {
       if (!network.circles.includes(circle)) continue
       for (const one of network.asking) if (mayGo(one) && (!found || asksMore(one, found))) found = one
     }
     return found
   }
 
-  return { placeFor, mostHeld, fullest }
+  return { newcomers: placesFor(newcomersMost), strangers: placesFor(connectionsMost), servers, whoGoes, mostHeld, fullest }
 }

@@ -100,11 +100,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   )
   const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
-  const connections = watchConnections(
-    parts.clock,
-    options.patience,
-    address => isListed(options.trustedProxies, address),
-    (socket, caller) => refuseUnread(socket, 429, 'tooManyRequests', 'Retry-After: 1\r\n', caller),
+  const isProxy = (address: string): boolean => isListed(options.trustedProxies, address)
+  const connections = watchConnections(parts.clock, options.patience, isProxy, (socket, caller) =>
+    refuseUnread(socket, 429, 'tooManyRequests', 'Retry-After: 1\r\n', caller),
   )
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -371,8 +369,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const isForwardedTls = ({ socket, headers }: IncomingMessage): boolean =>
     isTrusted(socket) && headers['x-forwarded-proto'] === 'https'
 
-  const isTrusted = ({ remoteAddress }: Socket): boolean =>
-    remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
+  const isTrusted = ({ remoteAddress }: Socket): boolean => remoteAddress !== undefined && isProxy(remoteAddress)
 
   const told = (socket: Socket, bytes: number) => {
     if (bytes > 0) connections.throwsAway(socket, bytes)
@@ -382,7 +379,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     ? byRecords(
         https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener),
         told,
-        greetingsInTurn(connections.isMerchants),
+        greetingsInTurn(connections.isMerchants, isProxy),
       )
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
