@@ -842,9 +842,28 @@ describe('connections', () => {
     const late = kept(20, 'of a third')
     assert.deepEqual([large, small, late, served].map(closedOf).slice(2), [0, 0])
     assert.equal(closedOf(large) + closedOf(small), 20)
-    // One that moves to another merchant may be the one to make room: it is closed, and counted once.
-    for (const socket of kept(serversMost, 'of a fourth')) answeredOn(socket, 'of one')
-    assert.equal(closedOf(late), 0)
+    // Who asks with the token of another may be the one to make room.
+    const oldest = large.find(socket => !socket.closed && !served.includes(socket))!
+    const asked = { socket: oldest as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
+    assert.deepEqual([connections.asked(asked, someAnswer(), '198.51.100.1', 'of a fourth'), oldest.closed], [false, true])
+    const all = [...large, ...small, ...late, ...kept(networkConnectionsMost, 'of a fourth')]
+    assert.equal(all.length - closedOf(all), serversMost, 'and has no place any more')
+    connections.stop()
+  })
+
+  it('of merchants on which all wait for an answer make no room for those of another', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const served = ['of one', 'of another'].flatMap(ofMerchant =>
+      Array.from({ length: serversMost / 2 }, () => {
+        const socket = socketFrom('198.51.100.1')
+        const asked = Object.assign(begin(socket, undefined, [], ofMerchant), { complete: true })
+        connections.waits(asked, '')
+        return socket
+      }),
+    )
+    const last = socketFrom('198.51.100.2')
+    begin(last, undefined, [], 'of a third')
+    assert.deepEqual([closedOf(served), last.closed], [0, true])
     connections.stop()
   })
 
@@ -1368,8 +1387,8 @@ describe('requests of one network that wait for their answers', () => {
     watch.connections.stop()
   })
 
-  it('are closed where on none is more', () => {
-    const watch = makeWatch()
+  it('are closed where on none is more, without a word', () => {
+    const watch = makeWatch(undefined, systemClock, () => assert.fail('this is said to proxies'))
     const many = pinned(watch, full, 16)
     watch.ask(many[5]!)
     assert.deepEqual([many[5]!.closed, closedOf(many)], [true, 1])
