@@ -25,6 +25,7 @@ import { greetingsInTurn } from '../src/http/handshakes.ts'
 import { healthRoutes } from '../src/http/health.ts'
 import { listen, listenersMost } from '../src/http/listening.ts'
 import type { HttpParts } from '../src/http/parts.ts'
+import { connectionsMost, networkConnectionsMost, newcomersMost, serversMost } from '../src/http/places.ts'
 import {
   crowdedBytesMost,
   crowdedOpeningsMost,
@@ -40,7 +41,7 @@ import {
   tlsCost,
 } from '../src/http/rates.ts'
 import { makeRests } from '../src/http/rests.ts'
-import { connectionsMost, merchantsBytes, networkConnectionsMost, newcomersMost, serversMost } from '../src/http/room.ts'
+import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
 import { fairTurns, merchantLine } from '../src/http/turns.ts'
 import { holdTogether, networkRequestsMost, requestsHold } from '../src/http/underWay.ts'

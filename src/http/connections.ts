@@ -7,21 +7,10 @@ import type { Clock } from '../platform/clock.ts'
 import { networksAround } from '../platform/network.ts'
 import { endParsing, stopBehind, stopParsing } from '../platform/parsing.ts'
 import { countNetworks, crowdOf, networkName } from './networks.ts'
-import { countArrivals, isProxys, type NetworkNames } from './rates.ts'
-import {
-  arrivalSeconds,
-  connectionsMost,
-  type HeldRequest,
-  isOfProxy,
-  isOwed,
-  isWaitedFor,
-  makeRoom,
-  newcomersMost,
-  type OpenConnection,
-  type Place,
-  type Places,
-  serversMost,
-} from './room.ts'
+import { type HeldRequest, isOfProxy, isOwed, isWaitedFor, type OpenConnection } from './openConnection.ts'
+import { allConnectionsMost, arrivalSeconds, makePlaces } from './places.ts'
+import { countArrivals, type NetworkNames } from './rates.ts'
+import { makeRoom } from './room.ts'
 import { merchantLine } from './turns.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
@@ -44,7 +33,7 @@ export const requestsMost = 10_000
 export const headersMost = 100
 /** More connections than there are places: where answers are owed to all. */
 export const maxima = {
-  maxConnections: newcomersMost + connectionsMost + serversMost + 64,
+  maxConnections: allConnectionsMost + 64,
   maxHeadersCount: headersMost + 1,
 }
 
@@ -136,6 +125,12 @@ export function watchConnections(
   const callers = countNetworks<OpenConnection>()
   const rates = countArrivals(clock)
   const room = makeRoom(clock, callers, rates.isMerchants)
+  const places = makePlaces(
+    clock,
+    callers,
+    ({ socket }) => drop(socket),
+    one => connections.get(one.socket) === one,
+  )
   /** Raw sockets on which TLS does not stand yet. */
   const unsecured = new Set<Socket>()
   /** Of those whom we know, while their bodies come. */
@@ -166,7 +161,7 @@ export function watchConnections(
       return undefined
     }
     const names = aroundOf(socket.remoteAddress)
-    const place = placeAmong(isProxys(names) ? room.strangers : room.newcomers, names)
+    const place = places.forNewcomer(names)
     if (!place) {
       endParsing(socket)
       return undefined
@@ -204,63 +199,9 @@ export function watchConnections(
       answered(one, incoming)
       outgoing.destroy()
     }
-    leavesPlace(one)
+    places.leaves(one)
     one.caller.asking.delete(one)
     callers.leave(one.caller)
-  }
-
-  /** Undefined = there is none. Whoever has to make room for it is gone. */
-  function placeAmong(among: Places, names: NetworkNames): Place | undefined {
-    const network = among.networks.join(names)
-    const goes = room.whoGoes({ among, network })
-    if (goes === false) {
-      among.networks.leave(network)
-      return undefined
-    }
-    if (goes) drop(goes.socket)
-    among.networks.add(network, 'connections', 1)
-    return { among, network }
-  }
-
-  function gives({ among, network }: Place): void {
-    among.networks.add(network, 'connections', -1)
-    among.networks.leave(network)
-  }
-
-  function leavesPlace(one: OpenConnection): void {
-    one.place.network.waiting.delete(one)
-    one.place.network.owed.delete(one)
-    gives(one.place)
-  }
-
-  /** False = there is no place, and it stays where it is. */
-  function moves(one: OpenConnection, among: Places, names: NetworkNames): boolean {
-    if (one.place.among === among && networkName(one.place.network) === names[0]) return true
-    const place = placeAmong(among, names)
-    if (!place) return false
-    const isGone = connections.get(one.socket) !== one // it was the one to make room
-    if (isGone) gives(place)
-    else {
-      leavesPlace(one)
-      one.place = place
-      sits(one)
-    }
-    return !isGone
-  }
-
-  function sits(one: OpenConnection): void {
-    const { waiting, owed } = one.place.network
-    waiting.delete(one)
-    owed.delete(one)
-    if (isOwed(one)) owed.add(one)
-    else waiting.add(one)
-  }
-
-  /** One on which a merchant's server has asked stays his until it is seen that what comes behind it is not: what it says of itself may stand in a body. */
-  function comesIn(one: OpenConnection, ofMerchant: string | undefined): boolean {
-    if (isOfProxy(one)) return true
-    if (ofMerchant !== undefined) return moves(one, room.servers, [ofMerchant])
-    return one.place.among === room.servers || moves(one, room.strangers, one.names)
   }
 
   /** `asked` is one that a merchant's server waits for, from now on or no more. */
@@ -310,11 +251,11 @@ export function watchConnections(
   /** Something has been answered, or may be asked from now on. */
   function waitsAnew(one: OpenConnection): void {
     one.idleSince = clock.elapsed()
-    sits(one)
+    places.sits(one)
   }
 
   function owes(one: OpenConnection): void {
-    if (isOwed(one) && one.place.network.waiting.has(one)) sits(one)
+    if (isOwed(one) && one.place.network.waiting.has(one)) places.sits(one)
   }
 
   /** Neither is an answer made, nor does one wait to be taken; what is to be closed has an end of its own. */
@@ -444,7 +385,7 @@ export function watchConnections(
       // Who has a token is bound by what a token may have under way, wherever he asks.
       const hasToken = ofMerchant !== undefined
       if (!hasToken && crowdOf(one.caller, 'tokenless') >= networkUnfinishedMost && !makesRoomFor(one)) return tooMuch(one)
-      if (!comesIn(one, ofMerchant)) return tooMuch(one)
+      if (!places.comesIn(one, ofMerchant)) return tooMuch(one)
       one.unfinished.set(incoming, { outgoing, kept: 0, untaken: 0, hasToken })
       callers.add(one.caller, 'unfinished', 1)
       if (!hasToken) asksTokenless(one, 1)
@@ -462,8 +403,7 @@ export function watchConnections(
         const isStrangers = !hasToken && one.unfinished.size === 1 && !one.unfinished.get(incoming)?.isServers
         answered(one, incoming)
         waitsAnew(one)
-        if (isStrangers && one.place.among === room.servers && !moves(one, room.strangers, one.names))
-          return void drop(one.socket)
+        if (isStrangers && !places.becomesStrangers(one)) return void drop(one.socket)
         if (one.endsBefore === undefined || isOwed(one)) return
         one.socket.end()
         endsIn(one, lingerOf(one))
@@ -537,7 +477,7 @@ export function watchConnections(
       if (!one) return
       rates.knowsMerchant(one.caller.names, merchantId)
       serves(one, asked, true)
-      if (one.place.among === room.strangers && !isOfProxy(one)) moves(one, room.servers, [merchantLine(merchantId)])
+      places.becomesServers(one, merchantLine(merchantId))
     },
     isOwed(socket) {
       const one = connections.get(socket)

@@ -14,7 +14,7 @@ import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { figuresOfAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
 import type { Readiness } from '../http/health.ts'
-import { connectionsMost } from '../http/room.ts'
+import { allConnectionsMost } from '../http/places.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
@@ -109,9 +109,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const putBackWatch = await watchPutBack(database, clock, log)
   await warnOfSharedNumbers(database.work, config.redirectMethods, log)
   const filesMost = openFilesMost()
-  if (filesMost !== undefined && filesMost < connectionsMost + filesBeside)
+  if (filesMost !== undefined && filesMost < allConnectionsMost + filesBeside)
     log.warn(
-      { why: `${filesMost} files may be open, and ${connectionsMost + filesBeside} are needed` },
+      { why: `${filesMost} files may be open, and ${allConnectionsMost + filesBeside} are needed` },
       'more connections than files find nobody: raise ulimit -n or LimitNOFILE',
     )
   const stopping = new AbortController()
