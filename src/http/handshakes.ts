@@ -7,33 +7,68 @@ import type { NetworkNames } from './rates.ts'
 import { fairTurns, merchantLine } from './turns.ts'
 
 /**
- * Of what a turn of the event loop begins one counts for so many: four of a stranger's network are answered in it, of a network with a merchant's server, and of all trusted proxies together, as many
- * as there is time for. What comes from there may be a stranger's too, and who is served must not wait behind all that he sends, however long a turn is.
+ * Of what a turn of the event loop begins one counts for so many: four of a stranger's network are answered in it, and sixteen of a network with a merchant's server, and of all trusted proxies
+ * together. What comes from there may be a stranger's too, and who is served must not wait behind all that he sends, however long a turn is.
  */
-const handshakeCost = 16
-const merchantsHandshakeCost = 6
+const strangersHandshake = { cost: 16, spends: 1 }
+const merchantsHandshake = { cost: 4, spends: 0.5 }
 
-/** `isMerchants`: was a token used from there of late? Servers of merchants do not wait behind strangers, nor does who comes through a proxy. */
+/** What waits of one network: the greetings, who came first first, and the places in line, of which it is the same who has which. */
+type Waiting = { readonly greetings: (() => void)[]; readonly places: Set<{ leave: (() => void) | undefined }> }
+
+/**
+ * `isMerchants`: was a token used from there of late? Servers of merchants do not wait behind strangers, nor does who comes through a proxy. Of one network that which has come last is answered first:
+ * where more come than there is time for, all would wait until nobody does any more.
+ */
 export function greetingsInTurn(
   isMerchants: (around: NetworkNames) => boolean,
   isProxy: (address: string) => boolean,
   nextTurn: (go: () => void) => void = setImmediate,
 ): (raw: Socket, give: () => void) => void {
-  /** Milliseconds, as many as there were: the work of each is done a turn later, and what passes while it is begun says nothing of it. */
+  /** Milliseconds as a turn counts them: the work of each is done a turn later, and what passes while it is begun says nothing of it. */
   let spent = 0
   const { turn } = fairTurns(nextTurn, () => spent)
+  const networks = new Map<string, Waiting>()
+
+  /** In which lines it waits; undefined = those of strangers. */
+  function merchantsLineOf(address: string, around: NetworkNames): string | undefined {
+    if (isProxy(address)) return merchantLine('proxies')
+    return isMerchants(around) ? merchantLine(around[0]!) : undefined
+  }
+
   return (raw, give) => {
     const address = raw.remoteAddress ?? ''
     const around = networksAround(address)
-    const begin = () => {
-      if (leave) raw.off('close', leave)
-      spent++
+    const line = merchantsLineOf(address, around)
+    const { cost, spends } = line === undefined ? strangersHandshake : merchantsHandshake
+    const lines = line === undefined ? around : [line]
+    const name = lines[0]!
+    const own: Waiting = networks.get(name) ?? { greetings: [], places: new Set() }
+    networks.set(name, own)
+    const { greetings, places } = own
+    const ends = () => {
+      if (greetings.length === 0) networks.delete(name)
+    }
+    const greeting = () => {
+      raw.off('close', goes)
       give()
     }
-    let leave: (() => void) | undefined
-    if (isProxy(address)) leave = turn([merchantLine('proxies')], 0, merchantsHandshakeCost, begin)
-    else if (isMerchants(around)) leave = turn([merchantLine(around[0]!)], 0, merchantsHandshakeCost, begin)
-    else leave = turn(around, 0, handshakeCost, begin)
-    if (leave) raw.once('close', leave)
+    const goes = () => {
+      greetings.splice(greetings.indexOf(greeting), 1)
+      const [any] = places
+      places.delete(any!)
+      any!.leave?.()
+      ends()
+    }
+    const place = { leave: undefined as (() => void) | undefined }
+    greetings.push(greeting)
+    places.add(place)
+    raw.once('close', goes)
+    place.leave = turn(lines, 0, cost, () => {
+      places.delete(place)
+      spent += spends
+      greetings.pop()!()
+      ends()
+    })
   }
 }
