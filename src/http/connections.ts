@@ -184,8 +184,8 @@ export function watchConnections(
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    place.network.waiting.add(one)
-    one.caller.asking.add(one)
+    places.sits(one)
+    asks(one)
     socket.once('close', () => forget(socket))
     return one
   }
@@ -200,7 +200,14 @@ export function watchConnections(
       outgoing.destroy()
     }
     places.leaves(one)
-    one.caller.asking.delete(one)
+    asksNoMore(one)
+  }
+
+  function asks(one: OpenConnection): void {
+    for (const { asking } of one.caller.circles) asking.add(one)
+  }
+  function asksNoMore(one: OpenConnection): void {
+    for (const { asking } of one.caller.circles) asking.delete(one)
     callers.leave(one.caller)
   }
 
@@ -217,10 +224,9 @@ export function watchConnections(
     if (!isOfProxy(one) || one.unfinished.size > 0) return
     const around = aroundOf(address)
     if (around[0] === networkName(one.caller)) return
-    one.caller.asking.delete(one)
-    callers.leave(one.caller)
+    asksNoMore(one)
     one.caller = callers.join(around)
-    one.caller.asking.add(one)
+    asks(one)
   }
 
   function hold(one: OpenConnection, asked: HeldRequest, what: 'kept' | 'untaken', by: number): void {
@@ -255,7 +261,7 @@ export function watchConnections(
   }
 
   function owes(one: OpenConnection): void {
-    if (isOwed(one) && one.place.network.waiting.has(one)) places.sits(one)
+    if (isOwed(one) && one.place.crowds[0]!.waiting.has(one)) places.sits(one)
   }
 
   /** Neither is an answer made, nor does one wait to be taken; what is to be closed has an end of its own. */

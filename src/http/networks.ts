@@ -2,24 +2,26 @@
 
 import { networkShare } from '../platform/network.ts'
 
-/** Connections; requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken. */
-export type NetworkCount = 'connections' | 'unfinished' | 'tokenless' | 'kept' | 'untaken'
+/** Requests whose answers are not gone, and those of them that came without a token; bytes of requests that have not begun, and bytes of answers that are not taken. */
+export type NetworkCount = 'unfinished' | 'tokenless' | 'kept' | 'untaken'
 
 /** What comes through trusted proxies is of so many callers at least: a network of its own with more than one of these has goes before. */
 const callersOfProxies = 16
 
-type Circle = { readonly name: string; readonly share: number; users: number } & Record<NetworkCount, number>
+/** For how many addresses a network counts. */
+export const shareOf = (name: string): number => (name === '' ? callersOfProxies : networkShare(name))
+
+/** `asking`: the connections on which one of its callers asked last, those of proxies too; who came first first. */
+type Circle<One> = { readonly name: string; readonly share: number; users: number; readonly asking: Set<One> } & Record<
+  NetworkCount,
+  number
+>
 
 export type CallerNetwork<One> = {
   /** The names of its circles. */
   readonly names: readonly string[]
   /** Itself, and those around it, the narrowest first: many are given a /56 or a /48 of IPv6. */
-  readonly circles: readonly Circle[]
-  /** Its connections to which no answer is owed, who has waited for longest first; and the others. */
-  readonly waiting: Set<One>
-  readonly owed: Set<One>
-  /** Those on which one of its callers asked last, those of proxies too. */
-  readonly asking: Set<One>
+  readonly circles: readonly Circle<One>[]
 }
 
 export const networkName = <One>({ names }: CallerNetwork<One>): string => names[0]!
@@ -31,7 +33,7 @@ export function crowdOf<One>(network: CallerNetwork<One>, what: NetworkCount): n
 }
 
 /** That of its circles of which this is. */
-export function crowdedCircle<One>({ circles }: CallerNetwork<One>, what: NetworkCount): Circle {
+export function crowdedCircle<One>({ circles }: CallerNetwork<One>, what: NetworkCount): Circle<One> {
   return circles.reduce((most, circle) => (circle[what] / circle.share > most[what] / most.share ? circle : most))
 }
 
@@ -46,14 +48,14 @@ export type Networks<One> = {
 }
 
 export function countNetworks<One>(): Networks<One> {
-  const circles = new Map<string, Circle>()
+  const circles = new Map<string, Circle<One>>()
   const networks = new Map<string, CallerNetwork<One>>()
   const sums = nothing()
 
-  function circleOf(name: string): Circle {
+  function circleOf(name: string): Circle<One> {
     const found = circles.get(name)
     if (found) return found
-    const circle = { name, share: name === '' ? callersOfProxies : networkShare(name), users: 0, ...nothing() }
+    const circle = { name, share: shareOf(name), users: 0, asking: new Set<One>(), ...nothing() }
     circles.set(name, circle)
     return circle
   }
@@ -61,9 +63,7 @@ export function countNetworks<One>(): Networks<One> {
   return {
     join(names) {
       const [name] = names as readonly [string]
-      const network = networks.get(name) ?? {
-        ...{ names, circles: names.map(circleOf), waiting: new Set<One>(), owed: new Set<One>(), asking: new Set<One>() },
-      }
+      const network = networks.get(name) ?? { names, circles: names.map(circleOf) }
       networks.set(name, network)
       for (const circle of network.circles) circle.users++
       return network
@@ -81,4 +81,4 @@ export function countNetworks<One>(): Networks<One> {
   }
 }
 
-const nothing = (): Record<NetworkCount, number> => ({ connections: 0, unfinished: 0, tokenless: 0, kept: 0, untaken: 0 })
+const nothing = (): Record<NetworkCount, number> => ({ unfinished: 0, tokenless: 0, kept: 0, untaken: 0 })

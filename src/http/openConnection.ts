@@ -2,12 +2,13 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { CallerNetwork, Networks } from './networks.ts'
+import type { Crowd, Crowds } from './crowds.ts'
+import type { CallerNetwork } from './networks.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
 /** The places of one kind, and who has them. */
-export type PlacesOfKind = { readonly most: number; readonly networks: Networks<OpenConnection> }
-export type ConnectionPlace = { readonly among: PlacesOfKind; readonly network: CallerNetwork<OpenConnection> }
+export type PlacesOfKind = { readonly most: number; readonly crowds: Crowds<OpenConnection> }
+export type ConnectionPlace = { readonly among: PlacesOfKind; readonly crowds: readonly Crowd<OpenConnection>[] }
 
 export type OpenConnection = {
   socket: Socket

@@ -1,7 +1,8 @@
 // The places that connections have: who gets one, and who makes room where there are none left.
 
 import type { Clock } from '../platform/clock.ts'
-import { type CallerNetwork, countNetworks, crowdOf, type Networks, networkName } from './networks.ts'
+import { type Crowd, type Crowds, makeCrowds, sizeOf } from './crowds.ts'
+import { crowdOf, type Networks } from './networks.ts'
 import { type ConnectionPlace, isOfProxy, isOwed, isSpared, type OpenConnection, type PlacesOfKind } from './openConnection.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
 
@@ -18,12 +19,6 @@ export const networkConnectionsMost = 1024
 
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1
-
-/** Who may go, and since when nothing has happened there. */
-type Candidate = { readonly one: OpenConnection; readonly since: number; readonly isUntaken: boolean }
-
-const goesBefore = (one: Candidate, other: Candidate): boolean =>
-  one.isUntaken === other.isUntaken ? one.since < other.since : other.isUntaken
 
 /** Somebody has pressed a button. */
 function isPressed({ unfinished }: OpenConnection): boolean {
@@ -57,93 +52,88 @@ export function makePlaces(
   drop: (one: OpenConnection) => void,
   isOpen: (one: OpenConnection) => boolean,
 ): ConnectionPlaces {
-  const placesFor = (most: number): PlacesOfKind => ({ most, networks: countNetworks() })
+  const placesFor = (most: number): PlacesOfKind => ({ most, crowds: makeCrowds() })
   const newcomers = placesFor(newcomersMost)
   const strangers = placesFor(connectionsMost)
   const servers = placesFor(serversMost)
 
   /** Nobody where there is room. False = nobody, and there is none. */
-  function whoGoes({ among, network }: ConnectionPlace): OpenConnection | undefined | false {
-    const { connections, share } = network.circles[0]!
-    const isCrowd = connections / share >= networkConnectionsMost
-    if (!isCrowd && among.networks.sum('connections') < among.most) return undefined
-    const found = isProxys(network.names) ? proxiedWhoGoes(network) : undefined
-    return (found ?? largestWhoGoes(network, isCrowd ? [network] : among.networks.all(), among !== servers))?.one ?? false
+  function whoGoes(among: PlacesOfKind, names: NetworkNames): OpenConnection | undefined | false {
+    const { most, crowds } = among
+    const own = crowds.around(names)
+    const isCrowd = own[0]?.name === names[0] && sizeOf(own[0]!) >= networkConnectionsMost
+    if (!isCrowd && crowds.count() < most) return undefined
+    const proxied = isProxys(names) ? proxiedWhoGoes(own[0]) : undefined
+    return proxied ?? (isCrowd ? ownWhoGoes(own[0]!) : largestWhoGoes(crowds, own, among !== servers)) ?? false
   }
 
-  /** Of the largest crowd: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for somebody of the same network, or of one
-   * with fewer connections. For the latter also one who only stands in line, or a browser. */
+  /** Who has waited for longest without an answer being owed, else who takes none of his for longest. */
+  const ownWhoGoes = (crowd: Crowd<OpenConnection>): OpenConnection | undefined => oldestWaiting(crowd) ?? longestUntaken(crowd)
+
+  /** The same of the largest crowd, the latter only for somebody of the same, or of one with fewer connections. For such also one who only stands in line, or a browser. */
   function largestWhoGoes(
-    newcomer: CallerNetwork<OpenConnection>,
-    networks: Iterable<CallerNetwork<OpenConnection>>,
+    crowds: Crowds<OpenConnection>,
+    own: readonly Crowd<OpenConnection>[],
     mayBeOwed: boolean,
-  ): Candidate | undefined {
+  ): OpenConnection | undefined {
     // Whoever has more connections makes no room for himself by those of others.
-    const own = crowdOf(newcomer, 'connections')
-    let largest = own
-    let first: Candidate | undefined
-    for (const network of networks) {
-      const crowd = crowdOf(network, 'connections')
-      if (crowd < largest) continue
-      const waiting = oldestWaiting(network)
-      const isLarger = network !== newcomer && crowd > own
-      const found =
-        waiting ??
-        (isLarger || network === newcomer ? longestUntaken(network) : undefined) ??
-        (isLarger && mayBeOwed ? owedWhoGoes(network, crowd) : undefined)
-      if (!found || (first && crowd === largest && !goesBefore(found, first))) continue
-      largest = crowd
-      first = found
+    const size = Math.max(0, ...own.map(sizeOf))
+    for (const crowd of crowds.largest(size)) {
+      const isLarger = sizeOf(crowd) > size
+      const found = isLarger || own.includes(crowd) ? ownWhoGoes(crowd) : oldestWaiting(crowd)
+      const goes = found ?? (isLarger && mayBeOwed ? owedWhoGoes(crowd) : undefined)
+      if (goes) return goes
     }
-    return first
-  }
-
-  function owedWhoGoes({ owed }: CallerNetwork<OpenConnection>, crowd: number): Candidate | undefined {
-    const isMeant = (one: OpenConnection) => crowd > pressedMost || !isPressed(one)
-    return firstSpared(owed, one => isTokenless(one) && isMeant(one)) ?? firstSpared(owed, isMeant)
-  }
-
-  function oldestWaiting({ waiting }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    for (const one of waiting) if (!isOwed(one)) return { one, since: one.idleSince, isUntaken: false }
     return undefined
   }
 
-  function longestUntaken({ owed }: CallerNetwork<OpenConnection>): Candidate | undefined {
-    const now = clock.elapsed()
-    let found: Candidate | undefined
+  function owedWhoGoes(crowd: Crowd<OpenConnection>): OpenConnection | undefined {
+    const { owed } = crowd
+    const isMeant = (one: OpenConnection) => sizeOf(crowd) > pressedMost || !isPressed(one)
+    return firstSpared(owed, one => isTokenless(one) && isMeant(one)) ?? firstSpared(owed, isMeant)
+  }
+
+  function oldestWaiting({ waiting }: Crowd<OpenConnection>): OpenConnection | undefined {
+    for (const one of waiting) if (!isOwed(one)) return one
+    return undefined
+  }
+
+  function longestUntaken({ owed }: Crowd<OpenConnection>): OpenConnection | undefined {
+    let longest = Number.POSITIVE_INFINITY
+    let found: OpenConnection | undefined
     for (const one of owed) {
-      const since = one.stuckSince ?? (one.socket.writableLength > 0 ? now : undefined)
-      if (since !== undefined && (!found || since < found.since)) found = { one, since, isUntaken: true }
+      const since = one.stuckSince ?? (one.socket.writableLength > 0 ? clock.elapsed() : longest)
+      if (since >= longest) continue
+      longest = since
+      found = one
     }
     return found
   }
 
-  const owedThere = (one: OpenConnection): Candidate => ({ one, since: clock.elapsed(), isUntaken: true })
-
   /** Pages first: whoever pressed a button would not know what became of it. */
-  function firstSpared(connections: Iterable<OpenConnection>, isMeant = (_: OpenConnection) => true): Candidate | undefined {
+  function firstSpared(connections: Iterable<OpenConnection>, isMeant = (_: OpenConnection) => true): OpenConnection | undefined {
     let found: OpenConnection | undefined
     for (const one of connections) {
       if (!isMeant(one) || !isOwed(one) || !isSpared(one)) continue
-      if (!isPressed(one)) return owedThere(one)
+      if (!isPressed(one)) return one
       found ??= one
     }
-    return found && owedThere(found)
+    return found
   }
 
   /**
    * One on which nothing has been asked for a while; else of those who ask through proxies one of whoever has most requests under way: a proxy may open a connection
    * for each, and says only then for whom.
    */
-  function proxiedWhoGoes(newcomer: CallerNetwork<OpenConnection>): Candidate | undefined {
-    const idle = oldestWaiting(newcomer)
-    if (idle && clock.elapsed() - idle.since >= arrivalSeconds * 1000) return idle
+  function proxiedWhoGoes(proxies: Crowd<OpenConnection> | undefined): OpenConnection | undefined {
+    const idle = proxies && oldestWaiting(proxies)
+    if (idle && clock.elapsed() - idle.idleSince >= arrivalSeconds * 1000) return idle
     let largest = 0
-    let found: Candidate | undefined
+    let found: OpenConnection | undefined
     for (const network of callers.all()) {
       const crowd = crowdOf(network, 'unfinished')
       if (crowd <= largest) continue
-      const spared = firstSpared(network.asking, isOfProxy)
+      const spared = firstSpared(network.circles[0]!.asking, isOfProxy)
       if (!spared) continue
       largest = crowd
       found = spared
@@ -153,49 +143,28 @@ export function makePlaces(
 
   /** Undefined = there is none. Whoever has to make room for it is gone. */
   function placeAmong(among: PlacesOfKind, names: NetworkNames): ConnectionPlace | undefined {
-    const network = among.networks.join(names)
-    const goes = whoGoes({ among, network })
-    if (goes === false) {
-      among.networks.leave(network)
-      return undefined
-    }
+    const goes = whoGoes(among, names)
+    if (goes === false) return undefined
     if (goes) drop(goes)
-    among.networks.add(network, 'connections', 1)
-    return { among, network }
+    return { among, crowds: among.crowds.join(names) }
   }
 
-  function gives({ among, network }: ConnectionPlace): void {
-    among.networks.add(network, 'connections', -1)
-    among.networks.leave(network)
-  }
-
-  function leaves(one: OpenConnection): void {
-    one.place.network.waiting.delete(one)
-    one.place.network.owed.delete(one)
-    gives(one.place)
-  }
+  const gives = (one: OpenConnection, { among, crowds }: ConnectionPlace): void => among.crowds.leave(one, crowds)
+  const sits = (one: OpenConnection): void => one.place.among.crowds.sits(one, one.place.crowds, isOwed(one))
 
   /** False = there is no place, and it stays where it is. */
   function moves(one: OpenConnection, among: PlacesOfKind, names: NetworkNames): boolean {
-    if (one.place.among === among && networkName(one.place.network) === names[0]) return true
+    if (one.place.among === among && one.place.crowds[0]!.name === names[0]) return true
     const place = placeAmong(among, names)
     if (!place) return false
     if (!isOpen(one)) {
-      gives(place) // it was the one to make room
+      gives(one, place) // it was the one to make room
       return false
     }
-    leaves(one)
+    gives(one, one.place)
     one.place = place
     sits(one)
     return true
-  }
-
-  function sits(one: OpenConnection): void {
-    const { waiting, owed } = one.place.network
-    waiting.delete(one)
-    owed.delete(one)
-    if (isOwed(one)) owed.add(one)
-    else waiting.add(one)
   }
 
   return {
@@ -210,7 +179,7 @@ export function makePlaces(
       if (one.place.among === strangers && !isOfProxy(one)) moves(one, servers, [ofMerchant])
     },
     becomesStrangers: one => one.place.among !== servers || moves(one, strangers, one.names),
-    leaves,
+    leaves: one => gives(one, one.place),
     sits,
   }
 }

@@ -24,6 +24,9 @@ export type Room = {
 /** Bytes of requests that a merchant's network may have more than any other before one of its connections goes: strangers' lie there for long, his burst for a moment. */
 export const merchantsBytes = 4 * 1024 * 1024
 
+/** So many connections of a network are looked at for one request that is too much, those first that came first: each of a crowd's requests may be. */
+const looksMost = 1024
+
 export function makeRoom(clock: Clock, callers: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
   function mostHeld(what: 'kept' | 'untaken'): OpenConnection {
@@ -37,7 +40,7 @@ export function makeRoom(clock: Clock, callers: Networks<OpenConnection>, isMerc
       if (bytes === 0 || crowd < together) continue
       if (crowd > together) own = 0
       together = crowd
-      for (const one of network.asking) {
+      for (const one of network.circles[0]!.asking) {
         const held = one[what] * (1 + now - one[`${what}Since`])
         if (held <= own) continue
         own = held
@@ -48,11 +51,11 @@ export function makeRoom(clock: Clock, callers: Networks<OpenConnection>, isMerc
   }
 
   function fullest(crowded: CallerNetwork<OpenConnection>): OpenConnection | undefined {
-    const circle = crowdedCircle(crowded, 'tokenless')
+    let looks = looksMost
     let found: OpenConnection | undefined
-    for (const network of callers.all()) {
-      if (!network.circles.includes(circle)) continue
-      for (const one of network.asking) if (mayGo(one) && (!found || asksMore(one, found))) found = one
+    for (const one of crowdedCircle(crowded, 'tokenless').asking) {
+      if (mayGo(one) && (!found || asksMore(one, found))) found = one
+      if (--looks === 0) break
     }
     return found
   }
