@@ -829,7 +829,7 @@ describe('connections', () => {
     connections.stop()
   })
 
-  it('of merchants make room for those of others, those of the largest crowd first, and only between two requests', () => {
+  it('of merchants leave as much as each has; where there is nothing left those of the largest make room, between two requests', () => {
     const { connections, socketFrom, begin, answeredOn } = makeWatch()
     const kept = (count: number, ofMerchant: string) =>
       Array.from({ length: count }, () => {
@@ -837,33 +837,41 @@ describe('connections', () => {
         answeredOn(socket, ofMerchant)
         return socket
       })
-    const [large, small] = [kept(networkConnectionsMost, 'of one'), kept(serversMost - networkConnectionsMost - 100, 'of another')]
-    const served = large.slice(0, 5)
-    for (const socket of served) begin(socket, undefined, [], 'of one').complete = true
-    const late = kept(120, 'of a third')
-    assert.deepEqual([large, small, late, served].map(closedOf), [20, 0, 0, 0])
+    const each = [1024, 1024, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1]
+    const all = each.map((_, at) => kept(networkConnectionsMost + 1, `of ${at}`))
+    assert.deepEqual(
+      all.map(some => some.length - closedOf(some)),
+      each,
+    )
+    const [large] = all as [FakeSocket[]]
+    const open = large.filter(({ closed }) => !closed)
+    const served = open.slice(0, 5)
+    for (const socket of served) begin(socket, undefined, [], 'of 0').complete = true
+    for (const some of [all[1]!, all[2]!]) for (const socket of some.slice(-5)) socket.destroy()
+    const late = Array.from({ length: 11 }, (_, at) => kept(1, `of one more, ${at}`)).flat()
+    assert.deepEqual([served, late].map(closedOf), [0, 0])
+    assert.deepEqual([open.length - closedOf(open), open[5]!.closed], [networkConnectionsMost - 1, true])
     // Who asks with the token of another may be the one to make room.
-    const oldest = large.find(socket => !socket.closed && !served.includes(socket))!
+    const oldest = open[6]!
     const asked = { socket: oldest as Socket, complete: true, rawHeaders: [] as string[] } as IncomingMessage
-    assert.deepEqual([connections.asked(asked, someAnswer(), '198.51.100.1', 'of a fourth'), oldest.closed], [false, true])
-    const all = [...large, ...small, ...late, ...kept(networkConnectionsMost, 'of a fourth')]
-    assert.equal(all.length - closedOf(all), serversMost, 'and has no place any more')
+    assert.deepEqual([connections.asked(asked, someAnswer(), '198.51.100.1', 'of the last'), oldest.closed], [false, true])
+    const more = [...all.flat(), ...late, ...kept(networkConnectionsMost, 'of the last'), ...kept(networkConnectionsMost, 'of 0')]
+    assert.equal(more.length - closedOf(more), serversMost, 'and has no place any more')
     connections.stop()
   })
 
-  it('of merchants on which all wait for an answer make no room for those of another', () => {
+  it('of merchants on which all wait for an answer make no room for those of another, and leave him his', () => {
     const { connections, socketFrom, begin } = makeWatch()
-    const served = ['of one', 'of another'].flatMap(ofMerchant =>
-      Array.from({ length: serversMost / 2 }, () => {
+    const served = (count: number, ofMerchant: string) =>
+      Array.from({ length: count }, () => {
         const socket = socketFrom('198.51.100.1')
-        const asked = Object.assign(begin(socket, undefined, [], ofMerchant), { complete: true })
-        connections.waits(asked, '')
+        connections.waits(Object.assign(begin(socket, undefined, [], ofMerchant), { complete: true }), '')
         return socket
-      }),
-    )
-    const last = socketFrom('198.51.100.2')
-    begin(last, undefined, [], 'of a third')
-    assert.deepEqual([closedOf(served), last.closed], [0, true])
+      })
+    const all = Array.from({ length: 14 }, (_, at) => served(networkConnectionsMost, `of ${at}`))
+    assert.deepEqual(all.map(some => networkConnectionsMost - closedOf(some)).slice(0, 5), [1024, 1024, 1024, 512, 256])
+    assert.equal(closedOf(served(1, 'of one more')), 1)
+    assert.equal(all.flat().length - closedOf(all.flat()), serversMost)
     connections.stop()
   })
 

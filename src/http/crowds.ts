@@ -14,7 +14,7 @@ export type Crowd<One> = {
 }
 
 /** As much as one address has. */
-export const sizeOf = <One>({ connections, share }: Crowd<One>): number => connections / share
+export const crowdSize = <One>({ connections, share }: Crowd<One>): number => connections / share
 
 export type Crowds<One> = {
   /** Of all. */

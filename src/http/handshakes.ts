@@ -14,7 +14,7 @@ const strangersHandshake = { cost: 16, spends: 1 }
 const merchantsHandshake = { cost: 4, spends: 0.5 }
 
 /** What waits of one network: the greetings, who came first first, and the places in line, of which it is the same who has which. */
-type Waiting = { readonly greetings: (() => void)[]; readonly places: Set<{ leave: (() => void) | undefined }> }
+type WaitingGreetings = { readonly greetings: (() => void)[]; readonly places: Set<{ leave: (() => void) | undefined }> }
 
 /**
  * `isMerchants`: was a token used from there of late? Servers of merchants do not wait behind strangers, nor does who comes through a proxy. Of one network that which has come last is answered first:
@@ -28,7 +28,7 @@ export function greetingsInTurn(
   /** Milliseconds as a turn counts them: the work of each is done a turn later, and what passes while it is begun says nothing of it. */
   let spent = 0
   const { turn } = fairTurns(nextTurn, () => spent)
-  const networks = new Map<string, Waiting>()
+  const networks = new Map<string, WaitingGreetings>()
 
   /** In which lines it waits; undefined = those of strangers. */
   function merchantsLineOf(address: string, around: NetworkNames): string | undefined {
@@ -43,7 +43,7 @@ export function greetingsInTurn(
     const { cost, spends } = line === undefined ? strangersHandshake : merchantsHandshake
     const lines = line === undefined ? around : [line]
     const name = lines[0]!
-    const own: Waiting = networks.get(name) ?? { greetings: [], places: new Set() }
+    const own: WaitingGreetings = networks.get(name) ?? { greetings: [], places: new Set() }
     networks.set(name, own)
     const { greetings, places } = own
     const ends = () => {

@@ -1,7 +1,7 @@
 // The places that connections have: who gets one, and who makes room where there are none left.
 
 import type { Clock } from '../platform/clock.ts'
-import { type Crowd, type Crowds, makeCrowds, sizeOf } from './crowds.ts'
+import { type Crowd, type Crowds, crowdSize, makeCrowds } from './crowds.ts'
 import { crowdOf, type Networks } from './networks.ts'
 import { type ConnectionPlace, isOfProxy, isOwed, isSpared, type OpenConnection, type PlacesOfKind } from './openConnection.ts'
 import { isProxys, type NetworkNames } from './rates.ts'
@@ -12,7 +12,7 @@ import { isProxys, type NetworkNames } from './rates.ts'
  */
 export const newcomersMost = 2048
 export const connectionsMost = 4096
-export const serversMost = 2048
+export const serversMost = 4096
 export const allConnectionsMost = newcomersMost + connectionsMost + serversMost
 /** Of each kind from one network that is no trusted proxy, and of one merchant. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const networkConnectionsMost = 1024
@@ -61,7 +61,9 @@ export function makePlaces(
   function whoGoes(among: PlacesOfKind, names: NetworkNames): OpenConnection | undefined | false {
     const { most, crowds } = among
     const own = crowds.around(names)
-    const isCrowd = own[0]?.name === names[0] && sizeOf(own[0]!) >= networkConnectionsMost
+    // What merchants' servers wait for makes no room: each merchant leaves as much as he has.
+    const mostOfOne = among === servers ? Math.min(networkConnectionsMost, most - crowds.count()) : networkConnectionsMost
+    const isCrowd = own[0]?.name === names[0] && crowdSize(own[0]!) >= mostOfOne
     if (!isCrowd && crowds.count() < most) return undefined
     const proxied = isProxys(names) ? proxiedWhoGoes(own[0]) : undefined
     return proxied ?? (isCrowd ? ownWhoGoes(own[0]!) : largestWhoGoes(crowds, own, among !== servers)) ?? false
@@ -77,9 +79,9 @@ export function makePlaces(
     mayBeOwed: boolean,
   ): OpenConnection | undefined {
     // Whoever has more connections makes no room for himself by those of others.
-    const size = Math.max(0, ...own.map(sizeOf))
+    const size = Math.max(0, ...own.map(crowdSize))
     for (const crowd of crowds.largest(size)) {
-      const isLarger = sizeOf(crowd) > size
+      const isLarger = crowdSize(crowd) > size
       const found = isLarger || own.includes(crowd) ? ownWhoGoes(crowd) : oldestWaiting(crowd)
       const goes = found ?? (isLarger && mayBeOwed ? owedWhoGoes(crowd) : undefined)
       if (goes) return goes
@@ -89,7 +91,7 @@ export function makePlaces(
 
   function owedWhoGoes(crowd: Crowd<OpenConnection>): OpenConnection | undefined {
     const { owed } = crowd
-    const isMeant = (one: OpenConnection) => sizeOf(crowd) > pressedMost || !isPressed(one)
+    const isMeant = (one: OpenConnection) => crowdSize(crowd) > pressedMost || !isPressed(one)
     return firstSpared(owed, one => isTokenless(one) && isMeant(one)) ?? firstSpared(owed, isMeant)
   }
 
