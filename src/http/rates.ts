@@ -14,8 +14,8 @@ import { merchantLine } from './turns.ts'
 export const openingsMost = 1024
 export const networkOpeningsMost = 512
 export const crowdedOpeningsMost = 32
-/** One of a stranger on which TLS is to be spoken counts for so many: its first record costs as much. */
-export const tlsCost = 2
+/** One of a stranger on which TLS is to be spoken counts for so many: a handshake and all that is made for it cost a millisecond. */
+export const tlsCost = 4
 /**
  * Requests that one network sends in a second behind others of their connections that have no answer yet, one merchant with his token, and all without one together: they are parsed before any turn.
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing
