@@ -1253,26 +1253,34 @@ describe('connections', () => {
     connections.stop()
   })
 
-  it('that come when all places are taken cost little more than those for which there is room, from few networks or thousands', async () => {
+  describe('that come when all places are taken cost little more than those for which there is room', () => {
+    type Watch = ReturnType<typeof makeWatch>
     const few = (at: number) => `198.51.100.${at % 5}`
     const ofOne48 = (at: number) => `2001:db8:1:${(at % 65_536).toString(16)}::7`
     const each = (at: number) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`
-    for (const from of [few, ofOne48, each]) await costLittle(from)
+    const half = ({ begin }: Watch, socket: Socket) => void begin(socket)
+    const press = ({ ask }: Watch, socket: Socket) => void Object.assign(ask(socket), { method: 'POST' })
+    for (const [name, had, comes, asks] of [
+      ['where few hold all', few, few, half],
+      ['where the networks of a /48 do', ofOne48, ofOne48, half],
+      ['where thousands hold one each', each, each, half],
+      ['where all stand in line', ofOne48, few, press],
+    ] as const)
+      it(name, async () => {
+        const come = (watch: Watch, from: (at: number) => string, count: number) => {
+          for (let at = 0; at < count; at++) asks(watch, watch.socketFrom(from(at)))
+        }
+        const full = makeWatch()
+        come(full, had, connectionsMost)
+        const beside = () => {
+          const watch = makeWatch()
+          come(watch, comes, 500)
+          watch.connections.stop()
+        }
+        await costsTimes(10, beside, () => come(full, comes, 500), 'five hundred')
+        full.connections.stop()
+      })
   })
-  async function costLittle(from: (at: number) => string) {
-    const come = ({ socketFrom, begin }: ReturnType<typeof makeWatch>, count: number) => {
-      for (let at = 0; at < count; at++) begin(socketFrom(from(at)))
-    }
-    const full = makeWatch()
-    come(full, connectionsMost)
-    const beside = () => {
-      const few = makeWatch()
-      come(few, 500)
-      few.connections.stop()
-    }
-    await costsTimes(10, beside, () => come(full, 500), 'five hundred')
-    full.connections.stop()
-  }
 
   it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {
     const { connections, socketFrom, answeredOn } = makeWatch()

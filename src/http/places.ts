@@ -20,6 +20,9 @@ export const networkConnectionsMost = 1024
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1
 
+/** So many are looked at for somebody to go, the oldest first: all that an address has, and of the thousands of a wide network not more. */
+const looksMost = networkConnectionsMost
+
 /** Somebody has pressed a button. */
 function isPressed({ unfinished }: OpenConnection): boolean {
   for (const { method } of unfinished.keys()) if (method === 'POST') return true
@@ -102,8 +105,10 @@ export function makePlaces(
 
   function longestUntaken({ owed }: Crowd<OpenConnection>): OpenConnection | undefined {
     let longest = Number.POSITIVE_INFINITY
+    let looks = looksMost
     let found: OpenConnection | undefined
     for (const one of owed) {
+      if (--looks < 0) break
       const since = one.stuckSince ?? (one.socket.writableLength > 0 ? clock.elapsed() : longest)
       if (since >= longest) continue
       longest = since
@@ -114,8 +119,10 @@ export function makePlaces(
 
   /** Pages first: whoever pressed a button would not know what became of it. */
   function firstSpared(connections: Iterable<OpenConnection>, isMeant = (_: OpenConnection) => true): OpenConnection | undefined {
+    let looks = looksMost
     let found: OpenConnection | undefined
     for (const one of connections) {
+      if (--looks < 0 && found) break
       if (!isMeant(one) || !isOwed(one) || !isSpared(one)) continue
       if (!isPressed(one)) return one
       found ??= one
