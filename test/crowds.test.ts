@@ -501,8 +501,14 @@ describe('newcomers', () => {
       admitted(watch, () => '198.51.100.1'),
       openingsMost,
     )
-    // More merchants than a network may have: those go that asked last before all others.
-    for (let at = 0; at < ofNetworkMost; at++) asks('198.51.100.2', `${at}`)
+    // Of more merchants than a network may have the first is forgotten there; the others open all that they may elsewhere.
+    for (let at = 0; at <= ofNetworkMost; at++) asks('198.51.100.2', `${at}`)
+    for (let at = 1; at <= ofNetworkMost; at++) {
+      asks(`10.3.0.${at}`, `${at}`)
+      admitted(watch, () => `10.3.0.${at}`, openingsMost + 1)
+    }
+    const left = admitted(watch, () => '198.51.100.2')
+    assert.ok(left < openingsMost, `${left}`)
     watch.connections.stop()
   })
 
@@ -696,6 +702,24 @@ describe('connections', () => {
     assert.deepEqual([late, crowd].map(closedOf), [0, 20])
     const more = come('198.51.100.1', 1)
     assert.deepEqual([more, crowd].map(closedOf), [1, 20], 'whoever has as many as any makes none')
+    connections.stop()
+  })
+
+  it('of a crowd on which all wait for an answer take no place of those who are fewer and idle', () => {
+    const { connections, socketFrom, ask, answeredOn } = makeWatch()
+    const crowd = Array.from({ length: networkConnectionsMost - 24 }, () => {
+      const socket = socketFrom('198.51.100.1')
+      ask(socket)
+      return socket
+    })
+    const few = Array.from({ length: connectionsMost - crowd.length }, (_, at) => {
+      const socket = socketFrom(`10.1.${at >> 8}.${at & 255}`)
+      answeredOn(socket)
+      return socket
+    })
+    const [more, other] = [socketFrom('198.51.100.1'), socketFrom('192.0.2.8')]
+    for (const socket of [more, other]) ask(socket)
+    assert.deepEqual([more.closed, other.closed, closedOf(few), closedOf(crowd)], [true, false, 0, 1])
     connections.stop()
   })
 
@@ -989,6 +1013,28 @@ describe('connections', () => {
     elapsed = 62_000
     const late = socketFrom('10.0.0.1')
     assert.deepEqual([late.closed, opened[0]!.closed, closed(crowd)], [false, true, 40])
+    connections.stop()
+  })
+
+  it('through a proxy on which somebody sends slowly stay, while one caller half sends more', () => {
+    let elapsed = 0
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1', {
+      ...systemClock,
+      elapsed: () => elapsed,
+    })
+    const come = (caller: string, count: number) =>
+      Array.from({ length: count }, () => {
+        const socket = socketFrom('10.0.0.1')
+        begin(socket, caller, [], 'of one') // with a token, which is no part of the 1024
+        return socket
+      })
+    const slow = [...come('192.0.2.1', 1), ...come('192.0.2.2', 2)]
+    elapsed = 2000
+    const crowd = come('198.51.100.1', connectionsMost - 3)
+    elapsed = 4000
+    const more = come('198.51.100.1', 50)
+    assert.deepEqual([slow, more].map(closedOf), [0, 0])
+    assert.deepEqual([closedOf(crowd), closedOf(crowd.slice(0, 50))], [50, 50])
     connections.stop()
   })
 
@@ -2401,11 +2447,13 @@ describe('handshakes of TLS', () => {
     const first = next()
     assert.equal(first[0], '39')
     greet('192.0.2.99', 'late')
-    for (const raw of raws.slice(0, 5)) raw.emit('close') // of the first 16 some were begun before
+    const gone = [18, 20]
+    for (const at of gone) raws[at]!.emit('close')
     const second = next()
     assert.equal(second[0], 'late')
-    const all = [...first, ...second, ...rest()]
-    assert.deepEqual([all.length, new Set(all).size], [all.length, all.length])
+    // The first sixteen were begun at once.
+    const others = Array.from({ length: 24 }, (_, at) => at + 16).filter(at => !gone.includes(at))
+    assert.deepEqual([...first, ...second, ...rest()].sort(), [...others.map(String), 'late'].sort())
   })
 })
 

@@ -32,6 +32,9 @@ function isPressed({ unfinished }: OpenConnection): boolean {
 /** Who has no more connections is no crowd where somebody has pressed a button: he would not know what became of it. */
 const pressedMost = 16
 
+/** What has been asked there is no more than half sent: nothing has begun. */
+const isHalfSentByProxy = (one: OpenConnection): boolean => isOfProxy(one) && one.unfinished.size > 0 && !isOwed(one)
+
 const isTokenless = ({ unfinished, tokenless }: OpenConnection): boolean => tokenless === unfinished.size
 
 export type ConnectionPlaces = {
@@ -98,9 +101,13 @@ export function makePlaces(
     return firstSpared(owed, one => isTokenless(one) && isMeant(one)) ?? firstSpared(owed, isMeant)
   }
 
-  function oldestWaiting({ waiting }: Crowd<OpenConnection>): OpenConnection | undefined {
-    for (const one of waiting) if (!isOwed(one)) return one
+  function firstOf(connections: Iterable<OpenConnection>, isMeant: (one: OpenConnection) => boolean): OpenConnection | undefined {
+    for (const one of connections) if (isMeant(one)) return one
     return undefined
+  }
+
+  function oldestWaiting({ waiting }: Crowd<OpenConnection>): OpenConnection | undefined {
+    return firstOf(waiting, one => !isOwed(one))
   }
 
   function longestUntaken({ owed }: Crowd<OpenConnection>): OpenConnection | undefined {
@@ -131,18 +138,19 @@ export function makePlaces(
   }
 
   /**
-   * One on which nothing has been asked for a while; else of those who ask through proxies one of whoever has most requests under way: a proxy may open a connection
-   * for each, and says only then for whom.
+   * One on which nothing has been asked for a while; else of those who ask through proxies one of whoever has most requests under way, half-sent ones first: a proxy may
+   * open a connection for each, and says only then for whom. Others send theirs slowly.
    */
   function proxiedWhoGoes(proxies: Crowd<OpenConnection> | undefined): OpenConnection | undefined {
-    const idle = proxies && oldestWaiting(proxies)
+    const idle = proxies && firstOf(proxies.waiting, ({ unfinished }) => unfinished.size === 0)
     if (idle && clock.elapsed() - idle.idleSince >= arrivalSeconds * 1000) return idle
     let largest = 0
     let found: OpenConnection | undefined
     for (const network of callers.all()) {
       const crowd = crowdOf(network, 'unfinished')
       if (crowd <= largest) continue
-      const spared = firstSpared(network.circles[0]!.asking, isOfProxy)
+      const { asking } = network.circles[0]!
+      const spared = firstOf(asking, isHalfSentByProxy) ?? firstSpared(asking, isOfProxy)
       if (!spared) continue
       largest = crowd
       found = spared
