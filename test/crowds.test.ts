@@ -115,7 +115,14 @@ function makeWatch(
     connections.asked(asked, outgoing, socket.remoteAddress!, ofMerchant)
     outgoing.emit('close')
   }
-  return { connections, socketFrom, rawFrom, begin, ask, begins, answeredOn }
+  /** So many from there, on each of which this is done as soon as it is open. */
+  const crowdFrom = (address: string | ((at: number) => string), count: number, act: (socket: FakeSocket) => unknown) =>
+    Array.from({ length: count }, (_, at) => {
+      const socket = socketFrom(typeof address === 'string' ? address : address(at))
+      act(socket)
+      return socket
+    })
+  return { connections, socketFrom, rawFrom, begin, ask, begins, answeredOn, crowdFrom }
 }
 
 const never: Timer = { cancel() {}, unref: () => never }
@@ -675,13 +682,8 @@ const closedOf = (sockets: readonly FakeSocket[]): number => sockets.filter(({ c
 
 describe('connections', () => {
   it('whose requests do not come whole make room for everybody else, those of the largest crowd first', () => {
-    const { connections, socketFrom, begin } = makeWatch()
-    const come = (address: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        begin(socket)
-        return socket
-      })
+    const { connections, begin, crowdFrom } = makeWatch()
+    const come = (address: string, count: number) => crowdFrom(address, count, socket => begin(socket))
     const neighbours = come('192.0.2.7', 20)
     const crowd = [1, 2, 3, 4].flatMap(at => come(`198.51.100.${at}`, networkConnectionsMost))
     const late = come('192.0.2.8', 50)
@@ -690,13 +692,8 @@ describe('connections', () => {
   })
 
   it('on which all that was asked waits for its turn make room for others, when all places are taken by such', () => {
-    const { connections, socketFrom, ask } = makeWatch()
-    const come = (address: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        ask(socket)
-        return socket
-      })
+    const { connections, ask, crowdFrom } = makeWatch()
+    const come = (address: string, count: number) => crowdFrom(address, count, socket => ask(socket))
     const crowd = [1, 2, 3, 4].flatMap(at => come(`198.51.100.${at}`, networkConnectionsMost))
     const late = come('192.0.2.8', 20)
     assert.deepEqual([late, crowd].map(closedOf), [0, 20])
@@ -706,17 +703,13 @@ describe('connections', () => {
   })
 
   it('of a crowd on which all wait for an answer take no place of those who are fewer and idle', () => {
-    const { connections, socketFrom, ask, answeredOn } = makeWatch()
-    const crowd = Array.from({ length: networkConnectionsMost - 24 }, () => {
-      const socket = socketFrom('198.51.100.1')
-      ask(socket)
-      return socket
-    })
-    const few = Array.from({ length: connectionsMost - crowd.length }, (_, at) => {
-      const socket = socketFrom(`10.1.${at >> 8}.${at & 255}`)
-      answeredOn(socket)
-      return socket
-    })
+    const { connections, socketFrom, ask, answeredOn, crowdFrom } = makeWatch()
+    const crowd = crowdFrom('198.51.100.1', networkConnectionsMost - 24, socket => ask(socket))
+    const few = crowdFrom(
+      at => `10.1.${at >> 8}.${at & 255}`,
+      connectionsMost - crowd.length,
+      socket => answeredOn(socket),
+    )
     const [more, other] = [socketFrom('198.51.100.1'), socketFrom('192.0.2.8')]
     for (const socket of [more, other]) ask(socket)
     assert.deepEqual([more.closed, other.closed, closedOf(few), closedOf(crowd)], [true, false, 0, 1])
@@ -724,41 +717,25 @@ describe('connections', () => {
   })
 
   it('of browsers make room for others when all places are taken; those of merchants’ servers take none of theirs, and none makes room for those', () => {
-    const { connections, socketFrom, ask, begin, begins } = makeWatch()
+    const { connections, ask, begin, begins, crowdFrom } = makeWatch()
     const crowdAt = (address: string, count = networkConnectionsMost) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        begins(ask(socket), false)
-        return socket
-      })
+      crowdFrom(address, count, socket => begins(ask(socket), false))
     const withToken = (address: string, count: number, ofMerchant: string) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        begin(socket, undefined, [], ofMerchant)
-        return socket
-      })
+      crowdFrom(address, count, socket => begin(socket, undefined, [], ofMerchant))
     const [few, early] = [crowdAt('192.0.2.7', 10), withToken('192.0.2.6', 300, 'of one')]
     const crowds = [1, 2, 3, 4].flatMap(at => crowdAt(`198.51.100.${at}`))
     const late = withToken('198.51.100.1', 300, 'of another')
     assert.deepEqual([few, early, crowds, late].map(closedOf), [0, 0, 10, 0])
     // By a password in a body it is known only when that has come: then it leaves its place among strangers.
-    const byPassword = Array.from({ length: 20 }, () => {
-      const socket = socketFrom('192.0.2.8')
-      begins(ask(socket), true)
-      return socket
-    })
+    const byPassword = crowdFrom('192.0.2.8', 20, socket => begins(ask(socket), true))
     assert.deepEqual([few, early, crowds, late, byPassword].map(closedOf), [0, 0, 11, 0, 0])
     connections.stop()
   })
 
   it('on which a browser asks for a page make room before those on which somebody has pressed a button, and these before nobody', () => {
-    const { connections, socketFrom, ask } = makeWatch()
+    const { connections, ask, crowdFrom } = makeWatch()
     const come = (address: string, method: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        connections.begins(Object.assign(ask(socket), { method }))
-        return socket
-      })
+      crowdFrom(address, count, socket => connections.begins(Object.assign(ask(socket), { method })))
     const half = networkConnectionsMost / 2
     const [presses, pages] = [come('198.51.100.1', 'POST', half), come('198.51.100.1', 'GET', half)]
     const others = [2, 3, 4].flatMap(at => come(`198.51.100.${at}`, 'POST', networkConnectionsMost))
@@ -770,13 +747,9 @@ describe('connections', () => {
 
   it('of strangers who stand in line fill a merchant’s own address: who comes then is served with a token, at once or after a moment, and none of his goes', () => {
     const { clock, tick } = standingClock()
-    const { connections, socketFrom, ask, begin, answeredOn } = makeWatch(undefined, clock)
+    const { connections, socketFrom, ask, begin, answeredOn, crowdFrom } = makeWatch(undefined, clock)
     const come = (address: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        Object.assign(ask(socket), { method: 'POST' })
-        return socket
-      })
+      crowdFrom(address, count, socket => Object.assign(ask(socket), { method: 'POST' }))
     const withToken = (socket = socketFrom('192.0.2.8')) => {
       begin(socket, undefined, [], 'of one')
       return socket
@@ -801,7 +774,7 @@ describe('connections', () => {
   })
 
   it('with a token have their places whatever strangers hold: all that they may, with answers that nobody takes, at his address and elsewhere', () => {
-    const { connections, socketFrom, ask, begin } = makeWatch()
+    const { connections, socketFrom, ask, begin, crowdFrom } = makeWatch()
     const unread = [1, 2, 3].flatMap(at =>
       Array.from({ length: networkConnectionsMost }, () => {
         const socket = socketFrom(`203.0.113.${at}`)
@@ -809,35 +782,31 @@ describe('connections', () => {
         return Object.assign(socket, { writableLength: 1 })
       }),
     )
-    const presses = Array.from({ length: networkConnectionsMost }, () => {
-      const socket = socketFrom('192.0.2.8')
-      Object.assign(ask(socket), { method: 'POST' })
-      return socket
-    })
-    const own = Array.from({ length: 200 }, (_, at) => {
-      const socket = socketFrom(at % 2 === 0 ? '192.0.2.8' : `198.51.100.${at}`)
-      begin(socket, undefined, [], 'of one')
-      return socket
-    })
+    const presses = crowdFrom('192.0.2.8', networkConnectionsMost, socket => Object.assign(ask(socket), { method: 'POST' }))
+    const own = crowdFrom(
+      at => (at % 2 === 0 ? '192.0.2.8' : `198.51.100.${at}`),
+      200,
+      socket => begin(socket, undefined, [], 'of one'),
+    )
     assert.deepEqual([unread, presses, own].map(closedOf), [0, 0, 0])
     // And a shopper elsewhere has that of one of a crowd, whose body may come behind its head.
-    const shoppers = Array.from({ length: 30 }, (_, at) => {
-      const socket = socketFrom(`198.51.100.${at}`)
-      Object.assign(begin(socket), { method: 'POST' })
-      return socket
-    })
+    const shoppers = crowdFrom(
+      at => `198.51.100.${at}`,
+      30,
+      socket => Object.assign(begin(socket), { method: 'POST' }),
+    )
     assert.deepEqual([shoppers, own].map(closedOf), [0, 0])
     connections.stop()
   })
 
   it('of one merchant are so many, from wherever he asks: of more the idle go first, for longest; and they cost no other', () => {
-    const { connections, socketFrom, begin, answeredOn } = makeWatch()
+    const { connections, socketFrom, begin, answeredOn, crowdFrom } = makeWatch()
     const kept = (count: number, ofMerchant: string) =>
-      Array.from({ length: count }, (_, at) => {
-        const socket = socketFrom(`198.51.100.${at % 8}`)
-        answeredOn(socket, ofMerchant)
-        return socket
-      })
+      crowdFrom(
+        at => `198.51.100.${at % 8}`,
+        count,
+        socket => answeredOn(socket, ofMerchant),
+      )
     const other = kept(100, 'of another')
     const [idle, first] = [kept(10, 'of one'), kept(networkConnectionsMost - 10, 'of one')]
     const more = kept(10, 'of one')
@@ -854,13 +823,8 @@ describe('connections', () => {
   })
 
   it('of merchants leave as much as each has; where there is nothing left those of the largest make room, between two requests', () => {
-    const { connections, socketFrom, begin, answeredOn } = makeWatch()
-    const kept = (count: number, ofMerchant: string) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom('198.51.100.1')
-        answeredOn(socket, ofMerchant)
-        return socket
-      })
+    const { connections, begin, answeredOn, crowdFrom } = makeWatch()
+    const kept = (count: number, ofMerchant: string) => crowdFrom('198.51.100.1', count, socket => answeredOn(socket, ofMerchant))
     const each = [1024, 1024, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1, 1]
     const all = each.map((_, at) => kept(networkConnectionsMost + 1, `of ${at}`))
     assert.deepEqual(
@@ -885,13 +849,11 @@ describe('connections', () => {
   })
 
   it('of merchants on which all wait for an answer make no room for those of another, and leave him his', () => {
-    const { connections, socketFrom, begin } = makeWatch()
+    const { connections, begin, crowdFrom } = makeWatch()
     const served = (count: number, ofMerchant: string) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom('198.51.100.1')
-        connections.waits(Object.assign(begin(socket, undefined, [], ofMerchant), { complete: true }), '')
-        return socket
-      })
+      crowdFrom('198.51.100.1', count, socket =>
+        connections.waits(Object.assign(begin(socket, undefined, [], ofMerchant), { complete: true }), ''),
+      )
     const all = Array.from({ length: 14 }, (_, at) => served(networkConnectionsMost, `of ${at}`))
     assert.deepEqual(all.map(some => networkConnectionsMost - closedOf(some)).slice(0, 5), [1024, 1024, 1024, 512, 256])
     assert.equal(closedOf(served(1, 'of one more')), 1)
@@ -963,12 +925,12 @@ describe('connections', () => {
   })
 
   it('on which TLS does not stand yet take no place of who waits for an answer, and have theirs for two seconds of all that strangers open', () => {
-    const { connections, socketFrom, ask, begins, rawFrom } = makeWatch()
-    const shoppers = Array.from({ length: 96 }, (_, at) => {
-      const socket = socketFrom(`192.0.2.${at}`)
-      begins(ask(socket), false)
-      return socket
-    })
+    const { connections, ask, begins, rawFrom, crowdFrom } = makeWatch()
+    const shoppers = crowdFrom(
+      at => `192.0.2.${at}`,
+      96,
+      socket => begins(ask(socket), false),
+    )
     // Sixteen in a second of each of the 64.
     const half = Array.from({ length: 7 * openingsMost }, (_, at) => rawFrom(`198.51.100.${at % 64}`))
     assert.deepEqual([closedOf(shoppers), closedOf(half)], [0, half.length - newcomersMost])
@@ -1018,16 +980,12 @@ describe('connections', () => {
 
   it('through a proxy on which somebody sends slowly stay, while one caller half sends more', () => {
     let elapsed = 0
-    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1', {
+    const { connections, begin, crowdFrom } = makeWatch(address => address === '10.0.0.1', {
       ...systemClock,
       elapsed: () => elapsed,
     })
-    const come = (caller: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom('10.0.0.1')
-        begin(socket, caller, [], 'of one') // with a token, which is no part of the 1024
-        return socket
-      })
+    // With a token, which is no part of the 1024.
+    const come = (caller: string, count: number) => crowdFrom('10.0.0.1', count, socket => begin(socket, caller, [], 'of one'))
     const slow = [...come('192.0.2.1', 1), ...come('192.0.2.2', 2)]
     elapsed = 2000
     const crowd = come('198.51.100.1', connectionsMost - 3)
@@ -1061,13 +1019,8 @@ describe('connections', () => {
   })
 
   it('that are owed answers stay, and so do those of a proxy while a network has more than some of its callers', () => {
-    const { connections, socketFrom, ask, answeredOn } = makeWatch(address => address === '10.0.0.1')
-    const come = (address: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        answeredOn(socket)
-        return socket
-      })
+    const { connections, ask, answeredOn, crowdFrom } = makeWatch(address => address === '10.0.0.1')
+    const come = (address: string, count: number) => crowdFrom(address, count, socket => answeredOn(socket))
     const crowd = come('192.0.2.1', 400)
     const proxied = come('10.0.0.1', connectionsMost - 400)
     const owed = crowd[0]!
@@ -1079,13 +1032,8 @@ describe('connections', () => {
   })
 
   it('of a proxy make room for those of a network that has few', () => {
-    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
-    const come = (address: string, count: number) =>
-      Array.from({ length: count }, () => {
-        const socket = socketFrom(address)
-        begin(socket)
-        return socket
-      })
+    const { connections, socketFrom, begin, crowdFrom } = makeWatch(address => address === '10.0.0.1')
+    const come = (address: string, count: number) => crowdFrom(address, count, socket => begin(socket))
     const few = come('192.0.2.1', 10)
     const proxied = Array.from({ length: connectionsMost + 40 }, () => socketFrom('10.0.0.1'))
     const late = come('192.0.2.2', 1)
@@ -1094,7 +1042,7 @@ describe('connections', () => {
   })
 
   it('whose answers nobody takes make room for others, those of the largest crowd first', () => {
-    const { connections, socketFrom, ask } = makeWatch()
+    const { connections, socketFrom, ask, crowdFrom } = makeWatch()
     const silent = (address: string): FakeSocket => {
       const socket = socketFrom(address)
       ask(socket)
@@ -1107,11 +1055,7 @@ describe('connections', () => {
     // Whose answer is still to be made is in nobody's way for being slow.
     const waits = crowd[0]!
     Object.assign(waits, { writableLength: 0 })
-    const late = Array.from({ length: 8 }, () => {
-      const socket = socketFrom('192.0.2.8')
-      ask(socket)
-      return socket
-    })
+    const late = crowdFrom('192.0.2.8', 8, socket => ask(socket))
     assert.ok(
       [...late, ...smaller, waits].every(({ closed }) => !closed),
       'who came late is let in',
@@ -1285,14 +1229,10 @@ describe('connections', () => {
   })
 
   it('hold the heads of requests that have not begun: their letters, and something for each text', () => {
-    const { connections, socketFrom, begin } = makeWatch()
+    const { connections, begin, crowdFrom } = makeWatch()
     const heads = Array.from({ length: 100 }, (_, at) => [`x-${at}`, 'a'.repeat(150)]).flat()
     const crowd = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '198.51.100.4'].flatMap(address =>
-      Array.from({ length: 1000 }, () => {
-        const socket = socketFrom(address)
-        begin(socket, address, heads)
-        return socket
-      }),
+      crowdFrom(address, 1000, socket => begin(socket, address, heads)),
     )
     const open = crowd.filter(({ closed }) => !closed)
     assert.ok(open.length > 1500 && open.length * 24_000 < unfinishedBytesMost, `${open.length} are open`)
@@ -1329,13 +1269,8 @@ describe('connections', () => {
   })
 
   it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {
-    const { connections, socketFrom, answeredOn } = makeWatch()
-    const come = (count: number, address: (at: number) => string) =>
-      Array.from({ length: count }, (_, at) => {
-        const socket = socketFrom(address(at))
-        answeredOn(socket)
-        return socket
-      })
+    const { connections, answeredOn, crowdFrom } = makeWatch()
+    const come = (count: number, address: (at: number) => string) => crowdFrom(address, count, socket => answeredOn(socket))
     const shop = come(24, () => '192.0.2.7')
     const crowd = come(connectionsMost - 24, at => `2001:db8:0:${(at % 256).toString(16)}::${at}`)
     const late = come(30, at => `198.51.100.${at}`)
@@ -1344,15 +1279,13 @@ describe('connections', () => {
   })
 
   it('hold so many bytes of unfinished bodies together, and that with the most of them goes', () => {
-    const { connections, socketFrom, begin } = makeWatch()
+    const { connections, socketFrom, begin, crowdFrom } = makeWatch()
     const small = socketFrom('192.0.2.7')
     connections.keeps(begin(small), 500)
     const size = 250 * 1024
-    const crowd = Array.from({ length: Math.ceil(unfinishedBytesMost / size) + 100 }, () => {
-      const socket = socketFrom('198.51.100.1')
-      connections.keeps(begin(socket), size)
-      return socket
-    })
+    const crowd = crowdFrom('198.51.100.1', Math.ceil(unfinishedBytesMost / size) + 100, socket =>
+      connections.keeps(begin(socket), size),
+    )
     const open = crowd.filter(({ closed }) => !closed).length
     assert.ok(open * size <= unfinishedBytesMost && open > 200, `${open} are open`)
     assert.equal(small.closed, false)

@@ -1,4 +1,4 @@
-// What the callers of each network have of a process together, counted as it comes and goes: whoever has to make room is found without a look at everybody.
+// What the callers of each network have of a process together, counted as it comes and goes.
 
 import { networkShare } from '../platform/network.ts'
 

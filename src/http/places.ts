@@ -20,8 +20,8 @@ export const networkConnectionsMost = 1024
 /** A request comes so soon on a connection that was opened for it. */
 export const arrivalSeconds = 1
 
-/** So many are looked at for somebody to go, the oldest first: all that an address has, and of the thousands of a wide network not more. */
-const looksMost = networkConnectionsMost
+/** So many are looked at for somebody to go, who came first first: all that an address has, and of the thousands of a wide network not more. */
+export const looksMost = networkConnectionsMost
 
 /** Somebody has pressed a button. */
 function isPressed({ unfinished }: OpenConnection): boolean {

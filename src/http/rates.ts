@@ -117,16 +117,16 @@ export function countArrivals(clock: Clock): ArrivalRates {
     return !isOver
   }
 
-  const isLate = (asked: number): boolean => clock.elapsed() - asked < merchantsSeconds * 1000
+  const isOfLate = (asked: number): boolean => clock.elapsed() - asked < merchantsSeconds * 1000
   function isMerchants([narrowest]: NetworkNames): boolean {
-    for (const asked of merchants.get(narrowest!)?.values() ?? []) if (isLate(asked)) return true
+    for (const asked of merchants.get(narrowest!)?.values() ?? []) if (isOfLate(asked)) return true
     return false
   }
   const isStranger = (around: NetworkNames): boolean => !isProxys(around) && !isMerchants(around)
 
   function forget(network: string, merchantId: string): void {
-    const there = merchants.get(network)
-    if (!there?.delete(merchantId)) return
+    const there = merchants.get(network)!
+    there.delete(merchantId)
     if (there.size === 0) merchants.delete(network)
     const own = networksOf.get(merchantId)!
     own.delete(network)
@@ -137,14 +137,14 @@ export function countArrivals(clock: Clock): ArrivalRates {
     for (const merchantId of [...merchants.get(network)!.keys()]) forget(network, merchantId)
   }
 
-  /** What a network opens counts for that one of its merchants who has opened least: nobody who asks there too can use it up. */
-  function openingGroupAt(network: string): string {
-    let found = ''
+  /** What a network opens counts for that one of its merchants who has opened least: nobody who asks there too can use it up. Undefined = it is none's. */
+  function openingGroupAt(network: string): string | undefined {
+    let found: string | undefined
     let least = Number.POSITIVE_INFINITY
-    for (const [merchantId, asked] of merchants.get(network)!) {
+    for (const [merchantId, asked] of merchants.get(network) ?? []) {
       const name = merchantLine(merchantId)
       const opened = openingsOf.get(name)?.opened ?? 0
-      if (!isLate(asked) || opened >= least) continue
+      if (!isOfLate(asked) || opened >= least) continue
       least = opened
       found = name
     }
@@ -174,9 +174,8 @@ export function countArrivals(clock: Clock): ArrivalRates {
     admits(around, isTls) {
       if (isProxys(around)) return true
       const [narrowest, widest] = [around[0]!, around.at(-1)!]
-      if (isMerchants(around)) {
-        return opens({ name: openingGroupAt(narrowest), most: openingsMost, mostOfOne: openingsMost }, narrowest, 1)
-      }
+      const name = openingGroupAt(narrowest)
+      if (name !== undefined) return opens({ name, most: openingsMost, mostOfOne: openingsMost }, narrowest, 1)
       const cost = isTls ? tlsCost : 1
       // Many are given a /48: what it opens is one's. Of half of that those share who want more than a few in it: others there have theirs.
       const half = networkOpeningsMost / 2

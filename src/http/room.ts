@@ -3,6 +3,7 @@
 import type { Clock } from '../platform/clock.ts'
 import { type CallerNetwork, crowdedCircle, crowdOf, type Networks } from './networks.ts'
 import { isOfProxy, isOwed, isSpared, isWaitedFor, type OpenConnection } from './openConnection.ts'
+import { looksMost } from './places.ts'
 import type { NetworkNames } from './rates.ts'
 
 /** One of a proxy is told, which it can be only of a request by itself that is no more than half sent. An answer that is made, and that nobody takes, spares nobody. */
@@ -23,9 +24,6 @@ export type Room = {
 
 /** Bytes of requests that a merchant's network may have more than any other before one of its connections goes: strangers' lie there for long, his burst for a moment. */
 export const merchantsBytes = 4 * 1024 * 1024
-
-/** So many connections of a network are looked at for one request that is too much, those first that came first: each of a crowd's requests may be. */
-const looksMost = 1024
 
 export function makeRoom(clock: Clock, callers: Networks<OpenConnection>, isMerchants: (names: NetworkNames) => boolean): Room {
   /** Of the network that holds most, wide ones too, who holds most, counted by how long: what has just come is on its way. */
