@@ -307,6 +307,21 @@ describe('what is a card number', () => {
       assert.equal(mask(text), text)
   })
 
+  test('a figure as sheets write it is one with its exponent, whatever sign its point is, and no other decimal is', () => {
+    for (const figure of ['4,539578763621486E+15', '4.539578763621486e15', '4\u066b539578763621486E15'])
+      assert.doesNotMatch(mask(`1, 2, ${figure}; 3`), /539|578|763/, figure)
+    assert.equal(mask('3,6259600000004e+13'), 'x,xxxxxxxxx0004e+13')
+    for (const text of [
+      '4,539578763621486',
+      '4,539578763621486E+14',
+      '4,539578763621486E+150',
+      '4,539578763621487E+15',
+      '45,39578763621486E+15',
+      '4,539578763621486 7E+15',
+    ])
+      assert.equal(mask(text), text)
+  })
+
   test('one that is known goes wherever it stands, whatever is between its digits and beside them', () => {
     const spaced = (sign: string) => number.replace(/\d{2}(?=\d)/g, `$&${sign}`)
     for (const [text, left] of [

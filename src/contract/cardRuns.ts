@@ -35,19 +35,19 @@ export function replaceIn(
   let all = ''
   let behind = 0
   for (let found = findRun(text, 0); found; found = findRun(text, found.end)) {
-    all += text.slice(behind, found.start) + replaceInRun(text.slice(found.start, found.end), lengthsOf, instead, known)
+    all += text.slice(behind, found.start) + replaceInRun(readRun(text, found), lengthsOf, instead, known)
     behind = found.end
   }
   return all + text.slice(behind)
 }
 
 function replaceInRun(
-  run: string,
+  read: Run,
   lengthsOf: (beginning: string) => readonly number[],
   instead: (found: string) => string,
   known: ReadonlySet<string>,
 ): string {
-  const read = readRun(run)
+  const run = read.text
   let replaced = ''
   let copied = 0
   for (let first = 0; first + shortestNumber <= read.digits.length; first++) {
@@ -121,6 +121,8 @@ type Run = {
   readonly strange: Uint32Array
   /** Sums for the check digit up to each digit, with the digits at odd places doubled, and with those at even ones: any part is judged in one step. */
   readonly sums: readonly [oddDoubled: Uint32Array, evenDoubled: Uint32Array]
+  /** How many digits of a figure with one before the point its exponent asks for: sheets write `4,539893927951095E+15`. */
+  readonly scientific: number | undefined
   /** Where they were looked for: with which digit each begins, and with which it ends. */
   dates?: ReadonlyMap<number, number>
 }
@@ -136,8 +138,12 @@ const makeRoom = (most: number) => ({
 })
 const usualRoom = makeRoom(4096)
 
+const exponent = /^e\+?(1\d)(?!\p{Nd})/iu
+
 /** The next one that is read takes the place of this. */
-function readRun(text: string): Run {
+function readRun(whole: string, { start, end: behind }: { readonly start: number; readonly end: number }): Run {
+  const text = whole.slice(start, behind)
+  const raised = exponent.exec(whole.slice(behind, behind + 5))?.[1]
   const most = text.length
   const room = most > 4096 ? makeRoom(most) : usualRoom
   const { values, at, widths, begins, strange, sums } = room
@@ -163,7 +169,12 @@ function readRun(text: string): Run {
     }
     position += width
   }
-  return { ...room, text, digits: values.toString('latin1', 0, place) }
+  return {
+    ...room,
+    text,
+    digits: values.toString('latin1', 0, place),
+    scientific: raised === undefined ? undefined : Number(raised) + 1,
+  }
 }
 
 /** One space, hyphen or full stop is what most gaps are. */
@@ -200,7 +211,8 @@ function endOfNumber(
   return undefined
 }
 
-/** Is there nothing strange between its digits, and do they hold no date, or do they stand in groups as on a card, or of thousands, or each alone? */
+/** Is there nothing strange between its digits, and do they hold no date, or do they stand in groups as on a card, or of thousands, or each alone, or are they a figure with an
+ * exponent? */
 function isWritten(run: Run, first: number, last: number): boolean {
   const { begins, strange } = run
   if (strange[first] === strange[last]) return !holdsDate(run, first, last)
@@ -208,6 +220,8 @@ function isWritten(run: Run, first: number, last: number): boolean {
   let groups = 1
   for (let place = first + 1; place <= last; place++) if (begins[place]) groups |= 1 << (place - first)
   if (groups === cardGroups[length] || groups === 2 ** length - 1) return true
+  // Its first digit, and all behind the point.
+  if (groups === 0b11 && length === run.scientific && last === run.digits.length - 1) return true
   return groups === thousands[length] && isWhole(run, first, last)
 }
 
