@@ -1155,6 +1155,29 @@ describe('every row of the parameter table', () => {
   }
 })
 
+describe('a name that is cut', () => {
+  const judged = (value: string, inTexts: 'refuse' | 'mask') =>
+    formChecker(requests.payment)(readForm(new URLSearchParams({ 'customer.surname': value }).toString()) as Form, true, {
+      inTexts,
+      inIdentifiers: 'keep',
+    })
+  test('is looked at where it stands, and around it', () => {
+    for (const before of ['', 'a'.repeat(40), 'a'.repeat(300)]) {
+      const { errors } = judged(`${before} ${number}`, 'refuse')
+      assert.deepEqual(errors[0], { name: 'customer.surname', message: 'must not hold a card number' })
+      const { values } = judged(`${before} ${number}`, 'mask')
+      assert.doesNotMatch(valueNamed(values, 'customer.surname')!, /[0-9]{5}/)
+    }
+  })
+  test('is not looked at where nothing of it is kept', () => {
+    for (const inTexts of ['refuse', 'mask'] as const) {
+      const { errors, values } = judged(`${'a'.repeat(3060)}${number}`, inTexts)
+      assert.ok(!errors.some(({ name }) => name === 'customer.surname'))
+      assert.equal(valueNamed(values, 'customer.surname'), 'a'.repeat(48))
+    }
+  })
+})
+
 describe('an identifier that is kept', () => {
   const check = formChecker(requests.payment)
   const judged = (name: string, value: string, lenient: boolean, inIdentifiers: 'refuse' | 'mask' | 'keep' = 'keep') =>

@@ -15,6 +15,7 @@ import {
   knownMost,
   knownOfOneMost,
   networkUnfinishedMost,
+  piecesMost,
   requestBytes,
   unfinishedBytesMost,
   unfinishedMost,
@@ -36,14 +37,16 @@ import {
   ofMerchantMost,
   ofNetworkMost,
   openingsMost,
+  packetBytes,
   pipelinedMost,
+  smallPiecesMost,
   tellingsMost,
   tlsCost,
 } from '../src/http/rates.ts'
 import { makeRests } from '../src/http/rests.ts'
 import { merchantsBytes } from '../src/http/room.ts'
 import { router } from '../src/http/router.ts'
-import { fairTurns, merchantLine } from '../src/http/turns.ts'
+import { fairTurns, longBytes, merchantLine } from '../src/http/turns.ts'
 import { holdTogether, networkRequestsMost, requestsHold } from '../src/http/underWay.ts'
 import { type Admission, admit } from '../src/http/v1/admission.ts'
 import { postCheckoutPayment } from '../src/http/v1/checkouts.ts'
@@ -146,10 +149,13 @@ function standingClock(isMeant = (milliseconds: number): boolean => milliseconds
   }
 }
 
+/** So many pieces of one byte lack as much together. */
+const single = (most: number) => Math.floor(most / (1 - 1 / packetBytes))
+
 describe('small pieces of bodies in one second', () => {
   const standing = { ...systemClock, every: () => never }
-  const share = Math.floor(8192 / (1 - 1 / 256))
-  const ofAll = Math.floor(65_536 / (1 - 1 / 256))
+  const share = single(smallPiecesMost.network)
+  const ofAll = single(smallPiecesMost.strangers)
   /** How many of one byte are taken, `each` of every caller's connection, each of which ends with the first that is not. */
   function takenOf(callers: readonly string[], each: number, proxy?: string): number {
     const { connections, socketFrom } = makeWatch(address => address === '10.0.0.1', standing)
@@ -176,10 +182,68 @@ describe('small pieces of bodies in one second', () => {
   it('are as many of a caller behind a proxy, and of all of these together more', () => {
     assert.equal(takenOf(['192.0.2.7', '192.0.2.7', '192.0.2.8'], share + 9, '10.0.0.1'), 2 * share)
     const callers = networks(20, at => `192.0.2.${at}`)
-    // Eight use up what all have; each of the twelve others has half as much.
-    assert.ok(Math.abs(takenOf(callers, share, '10.0.0.1') - ofAll - 6 * share) <= 40)
+    // Eight use up what all have; each of the twelve others has a quarter of it.
+    for (const proxy of ['10.0.0.1', undefined])
+      assert.ok(Math.abs(takenOf(callers, share, proxy) - ofAll - 12 * single(smallPiecesMost.crowded)) <= 40)
     // One that names nobody speaks for all.
     assert.equal(takenOf(['10.0.0.1'], ofAll + 9, '10.0.0.1'), ofAll)
+  })
+})
+
+describe('small pieces of TLS in one second', () => {
+  const standing = { ...systemClock, every: () => never }
+  /** How many of one byte come on one connection until it is closed. */
+  function comeOn({ connections }: ReturnType<typeof makeWatch>, socket: FakeSocket, most = 10_000, bytes = 1): number {
+    for (let at = 0; at < most; at++) {
+      connections.deciphers(socket, bytes)
+      if (socket.closed) return at
+    }
+    return most
+  }
+  const share = single(smallPiecesMost.network / tlsCost)
+
+  it('are so many of a network; beyond them each connection has a few for what it asks next', () => {
+    const watch = makeWatch(undefined, standing)
+    assert.equal(comeOn(watch, watch.rawFrom('192.0.2.7')), share)
+    for (const open of [watch.rawFrom, watch.socketFrom]) {
+      const other = open('192.0.2.7')
+      assert.equal(comeOn(watch, other, piecesMost), piecesMost)
+      assert.ok(!other.closed)
+      assert.equal(comeOn(watch, other), 0)
+    }
+    const answered = watch.socketFrom('192.0.2.7')
+    for (let times = 0; times < 5; times++) {
+      assert.equal(comeOn(watch, answered, piecesMost), piecesMost)
+      watch.answeredOn(answered)
+    }
+    assert.equal(comeOn(watch, watch.socketFrom('192.0.2.7'), 10_000, packetBytes), 10_000)
+    assert.equal(comeOn(watch, watch.socketFrom('192.0.2.8')), share)
+    watch.connections.stop()
+  })
+
+  it('are a merchant’s where his servers ask, from wherever, and cost him nothing of what others send there', () => {
+    const watch = makeWatch(undefined, standing)
+    const server = watch.socketFrom('192.0.2.7')
+    watch.connections.isServers(watch.ask(server), sandbox.merchantId)
+    comeOn(watch, watch.socketFrom('192.0.2.7'))
+    assert.equal(comeOn(watch, server), single(smallPiecesMost.merchant / tlsCost))
+    const elsewhere = watch.socketFrom('192.0.2.9')
+    watch.connections.isServers(watch.ask(elsewhere), sandbox.merchantId)
+    assert.equal(comeOn(watch, elsewhere), piecesMost)
+    watch.connections.stop()
+  })
+
+  it('are more of a trusted proxy, who is told why it is closed where it speaks already', () => {
+    const told: string[] = []
+    const watch = makeWatch(everybody, standing, (socket, caller) => {
+      told.push(caller)
+      socket.destroy()
+    })
+    assert.equal(comeOn(watch, watch.rawFrom('10.0.0.1'), 100_000), single(smallPiecesMost.strangers / tlsCost))
+    assert.deepEqual(told, [])
+    assert.equal(comeOn(watch, watch.socketFrom('10.0.0.2')), piecesMost)
+    assert.deepEqual(told, [''])
+    watch.connections.stop()
   })
 })
 
@@ -2291,12 +2355,12 @@ function turnsInTime() {
     later,
   )
   const begun: string[] = []
-  const begin = (line: string, milliseconds: number, caller = line) => {
+  const begin = (line: string, milliseconds: number, caller = line, bytes = 0) => {
     const work = () => {
       begun.push(caller)
       now += milliseconds
     }
-    turn(caller === line ? [line] : [caller, line], 0, 1, work)
+    turn(caller === line ? [line] : [caller, line], bytes, 1, work)
   }
   return {
     begin,
@@ -2479,6 +2543,39 @@ it('whose work takes long rests also when he sends one piece at a time', () => {
     until(time() + 150)
     assert.deepEqual([begun, rested() >= 90 * times], [['one'], true], `${rested()} ms`)
   }
+})
+
+it('large bodies of those whom nobody knows yet are taken for long work, one after the other', () => {
+  for (const [bytes, most] of [
+    [longBytes, 101],
+    [longBytes - 1, 4000],
+  ] as const) {
+    const { begin, begun, until, time, rested, turns } = turnsInTime()
+    begin('honest', 1)
+    for (let at = 0; at < 8; at++) begin(`network ${at}`, 100, `network ${at}`, bytes)
+    let longest = 0
+    while (begun.filter(caller => caller.startsWith('network')).length < 8) {
+      const asked = time()
+      // Whatever somebody's payment waits for, it does several times.
+      for (let steps = 0; steps < 5; steps++) {
+        const before = begun.length
+        begin('honest', 1)
+        while (!begun.slice(before).includes('honest')) until(time() + 1)
+        until(time() + 1)
+      }
+      longest = Math.max(longest, time() - asked)
+      until(time() + 20)
+    }
+    assert.ok(longest <= most + 20, `${longest} ms beside bodies of ${bytes} bytes`)
+    assert.ok(bytes < longBytes || rested() >= 300, `${rested()} ms`)
+    until(time() + 2000)
+    assert.deepEqual(turns, [])
+  }
+  // Nor is a merchant's kept from anything by others that are as large and took no time.
+  const { begin, begun, until, time } = turnsInTime()
+  for (let at = 0; at < 8; at++) begin(merchantLine(`${at}`), 1, merchantLine(`${at}`), longBytes)
+  until(time() + 40)
+  assert.equal(begun.length, 8)
 })
 
 it('one piece that took long makes nobody wait whose work does not', () => {

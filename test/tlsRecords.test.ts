@@ -15,10 +15,18 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
-import { networkBytesMost } from '../src/http/rates.ts'
+import { piecesMost } from '../src/http/connections.ts'
+import { networkBytesMost, smallPiecesMost, tlsCost } from '../src/http/rates.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { spokenTls } from '../src/platform/tls.ts'
-import { byRecords, emptyBytesMost, emptyBytesOfCalls, emptyRecordsMost, rawOf } from '../src/platform/tlsRecords.ts'
+import {
+  byRecords,
+  emptyBytesMost,
+  emptyBytesOfCalls,
+  emptyRecordsMost,
+  piecesOfRecordMost,
+  rawOf,
+} from '../src/platform/tlsRecords.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { ended } from './support/ended.ts'
 import { eventually, testGateway } from './support/gateway.ts'
@@ -74,7 +82,7 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     listener: (request: IncomingMessage, response: ServerResponse) => void,
     inTurn?: (raw: Socket, give: () => void) => void,
   ): Promise<{ server: Server; port: number }> {
-    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), () => {}, inTurn).on(
+    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), { gave() {}, threwAway() {} }, inTurn).on(
       'clientError',
       (_, socket) => socket.destroy(),
     )
@@ -212,7 +220,28 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     await closed
   })
 
-  it('a network renews keys so often in a second, on however many connections', async () => {
+  it('a record comes in so many small pieces, and in no more', async () => {
+    const { port } = await listening((_, response) => response.end())
+    for (const [length, pieces] of [
+      [300, piecesOfRecordMost - 8],
+      [16_000, 15_000],
+    ] as const) {
+      const { raw, seal, answers } = await call(port)
+      raw.setNoDelay(true)
+      const record = seal.says(`${get.trimEnd()}\r\nX: ${'x'.repeat(length)}\r\n\r\n`)
+      for (let at = 0; at < pieces && !raw.closed; at++) {
+        raw.write(record.subarray(at, at + 1))
+        await new Promise(resolve => setTimeout(resolve, 1))
+      }
+      if (length > pieces) {
+        raw.write(record.subarray(pieces))
+        await eventually(async () => answers() === 1 || raw.closed, 'it is answered, or closed')
+      }
+      assert.deepEqual([raw.closed, answers()], length > 1000 ? [true, 0] : [false, 1])
+    }
+  })
+
+  it('a network renews keys so often in a second, on however many connections; one with a few pieces is heard', async () => {
     const never: Timer = { cancel() {}, unref: () => never }
     const every: Clock['every'] = (milliseconds, work) => (milliseconds === 1000 ? never : systemClock.every(milliseconds, work))
     const environment = { TLS_CERT: pem.cert, TLS_KEY: pem.key }
@@ -220,16 +249,22 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     after(() => gateway.stop())
     const port = Number(new URL(gateway.baseUrl).port)
     await Promise.all(
-      Array.from({ length: 8192 / emptyRecordsMost }, async () => {
+      // One less: what they ask counts too.
+      Array.from({ length: smallPiecesMost.network / tlsCost / emptyRecordsMost - 1 }, async () => {
         const { raw, seal, answers } = await call(port)
         raw.write(Buffer.concat([renewals(seal, emptyRecordsMost - ofHandshake), seal.says(get)]))
         await eventually(async () => answers() === 1, 'it is answered')
       }),
     )
-    const late = await call(port).catch(() => undefined)
-    late?.raw.write(late.seal.says(get))
-    await eventually(async () => !late || late.raw.closed || late.answers() > 0, 'one more connection is closed')
-    assert.ok(!late || late.answers() === 0)
+    for (const most of [emptyRecordsMost - ofHandshake, piecesMost]) {
+      const many = await call(port)
+      many.raw.write(Buffer.concat([renewals(many.seal, most), many.seal.says(get)]))
+      await eventually(async () => many.raw.closed, 'another connection with many is closed')
+      assert.equal(many.answers(), 0)
+      const few = await call(port)
+      few.raw.write(Buffer.concat([renewals(few.seal, 3), few.seal.says(get)]))
+      await eventually(async () => few.answers() === 1, 'one with a few is heard')
+    }
     const { raw, seal, answers } = await call(port, '127.0.0.2')
     raw.write(seal.says(get))
     await eventually(async () => answers() === 1, 'others are heard in that second')

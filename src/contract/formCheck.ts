@@ -2,6 +2,7 @@
 
 import { type CardBrands, standardBrands } from './brands.ts'
 import {
+  beginningOf,
   type CardNumberRules,
   maskCardNumbers,
   maskKeyed,
@@ -109,14 +110,19 @@ function take(judge: Judge, row: NamedParameter, sent: string): void {
     else errors.push(broken ? { name, message: wrong } : parameterError(row, sent, wrong))
     return
   }
+  const { truncate } = parameter
+  // What is cut off anyway is not looked at; of a number that is cut nothing may be left.
+  if (truncate !== undefined) value = beginningOf(value, lookedAtTimes * truncate)
   const kept = withoutCardNumber(judge, row, value)
   if (!kept) return
   value = kept.value
-  if (parameter.truncate !== undefined && value.length > parameter.truncate)
-    value = [...value].slice(0, parameter.truncate).join('')
+  if (truncate !== undefined && value.length > truncate) value = [...value].slice(0, truncate).join('')
   values.set(kept.row.name, value)
   known.set(kept.row.name, kept.row)
 }
+
+/** Of a text that is cut so many times as much is looked at: what is kept of a number is known by what stands behind it. */
+const lookedAtTimes = 64
 
 /** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key; a CVV too, but that none is kept. */
 function withoutCardNumber(

@@ -5,11 +5,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { networksAround } from '../platform/network.ts'
-import { endParsing, stopBehind, stopParsing } from '../platform/parsing.ts'
+import { endParsing, lackOf, stopBehind, stopParsing } from '../platform/parsing.ts'
 import { countNetworks, crowdOf, networkName } from './networks.ts'
 import { type HeldRequest, isOfProxy, isOwed, isWaitedFor, type OpenConnection } from './openConnection.ts'
 import { allConnectionsMost, arrivalSeconds, makePlaces } from './places.ts'
-import { countArrivals, type NetworkNames } from './rates.ts'
+import { countArrivals, type NetworkNames, packetBytes, tlsCost } from './rates.ts'
 import { makeRoom } from './room.ts'
 import { merchantLine } from './turns.ts'
 
@@ -29,6 +29,8 @@ export const knownOfOneMost = 4
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Requests of one connection one after the other: the last answer closes it. Node’s own limit closes nothing, and answers what goes beyond it without a word to us. */
 export const requestsMost = 10_000
+/** Small pieces of TLS of one connection for what is asked there next, by what they lack: a handshake and a request have some. */
+export const piecesMost = 8
 /** Headers of a request. Of more the parser takes one, by which they are seen. */
 export const headersMost = 100
 /** More connections than there are places: where answers are owed to all. */
@@ -60,7 +62,9 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string, ofMerchant?: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** One more piece of a body has come, or a record of TLS without anything, sent by `caller`, or by a merchant with his token. False = too many small
+  /** So many bytes of TLS have come at once, none that carry anything. Where its network sends too many small pieces in this second, a connection with more than a few of them is closed. */
+  deciphers(socket: Socket, bytes: number): void
+  /** One more piece of a body has come, sent by `caller`, or by a merchant with his token. False = too many small
    * ones of his, or of his network, in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: string, ofMerchant?: string): boolean
   /** So many more bytes of a large body have come, of a merchant where his token was sent with it. False = too many of his network in this second: the connection is closed, a merchant's and a proxy’s after a 429. */
@@ -179,6 +183,7 @@ export function watchConnections(
       tokenless: 0,
       serving: 0,
       requests: 0,
+      pieces: 0,
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
@@ -257,6 +262,7 @@ export function watchConnections(
   /** Something has been answered, or may be asked from now on. */
   function waitsAnew(one: OpenConnection): void {
     one.idleSince = clock.elapsed()
+    one.pieces = 0
     places.sits(one)
   }
 
@@ -421,9 +427,7 @@ export function watchConnections(
     takes(socket, bytes, caller, ofMerchant) {
       const one = connections.get(socket)
       if (!one) return false
-      return (
-        rates.admitsPiece(one.names, () => (ofMerchant === undefined ? aroundOf(caller) : [ofMerchant]), bytes) || tooMuch(one)
-      )
+      return rates.admitsPiece(bytes, () => aroundOf(caller), ofMerchant) || tooMuch(one)
     },
     sends(incoming, bytes, ofMerchant) {
       const one = connections.get(incoming.socket)
@@ -438,6 +442,13 @@ export function watchConnections(
       )
     },
     throwsAway,
+    deciphers(socket, bytes) {
+      const one = connections.get(socket)
+      if (!one) return
+      one.pieces += lackOf(bytes, packetBytes)
+      const isWithin = rates.admitsPiece(bytes, () => one.names, places.ofMerchant(one), tlsCost)
+      if (!isWithin && one.pieces > piecesMost) tooMuch(one, isOfProxy(one) && !unsecured.has(socket))
+    },
     keeps,
     knows(incoming, name) {
       const { one, asked } = held(incoming)

@@ -30,6 +30,8 @@ export type OpenConnection = {
   /** Of these, those of merchants' servers whose answers are not made, or the next to be taken. */
   serving: number
   requests: number
+  /** Of TLS since it was answered last, by what they lack. */
+  pieces: number
   idleSince: number
   stuckSince: number | undefined
   endsBefore: number | undefined

@@ -46,6 +46,8 @@ export type ConnectionPlaces = {
   becomesServers(one: OpenConnection, ofMerchant: string): void
   /** What was asked there last was no merchant's. False = there is no place for that. */
   becomesStrangers(one: OpenConnection): boolean
+  /** Of which merchant the servers are that asked there last, if they are any's. */
+  ofMerchant(one: OpenConnection): string | undefined
   leaves(one: OpenConnection): void
   /** Is an answer owed there, or does it wait from now on? */
   sits(one: OpenConnection): void
@@ -196,6 +198,7 @@ export function makePlaces(
       if (one.place.among === strangers && !isOfProxy(one)) moves(one, servers, [ofMerchant])
     },
     becomesStrangers: one => one.place.among !== servers || moves(one, strangers, one.names),
+    ofMerchant: ({ place }) => (place.among === servers ? place.crowds[0]!.name : undefined),
     leaves: one => gives(one, one.place),
     sits,
   }

@@ -14,7 +14,7 @@ import { merchantLine } from './turns.ts'
 export const openingsMost = 1024
 export const networkOpeningsMost = 512
 export const crowdedOpeningsMost = 32
-/** One of a stranger on which TLS is to be spoken counts for so many: a handshake and all that is made for it cost a millisecond. */
+/** One of a stranger on which TLS is to be spoken counts for so many, since a handshake and all that is made for it cost a millisecond; and so does a piece of TLS. */
 export const tlsCost = 4
 /**
  * Requests that one network sends in a second behind others of their connections that have no answer yet, one merchant with his token, and all without one together: they are parsed before any turn.
@@ -23,8 +23,10 @@ export const tlsCost = 4
  */
 export const pipelinedMost = 1024
 export const pipelinedOfAllMost = 4096
-/** Pieces of bodies by what they lack, of a network in a second. Proxies pass on more, of several callers, of whom each has half when these are too many. */
-const smallPiecesMost = { network: 8192, crowded: 4096, proxies: 65_536 }
+/** What comes over a line comes in packets, each of which has as many bytes at least. */
+export const packetBytes = 512
+/** Pieces of bodies and of TLS by what they lack of that, in a second: of one merchant, of one network without a token, and of all of these, through proxies or not, of whom each has less when they are too many. */
+export const smallPiecesMost = { merchant: 8192, network: 2048, strangers: 16_384, crowded: 512 }
 /** A body beyond so many bytes is a large one. */
 export const largeBodyBytes = 4096
 /**
@@ -53,8 +55,8 @@ export type ArrivalRates = {
   admits(around: NetworkNames, isTls: boolean): boolean
   /** One more request that comes behind others of its connection, with so many headers. `ofMerchant`: whose token it has. */
   admitsBehind(around: NetworkNames, headers: number, ofMerchant?: string): boolean
-  /** One more piece of a body, of so many bytes, sent by `caller` through a proxy, or by himself; or by a merchant, whose token it has. */
-  admitsPiece(around: NetworkNames, caller: () => NetworkNames, bytes: number): boolean
+  /** One more piece of a body, or of TLS, of so many bytes, sent by a caller, through a proxy or not, or by a merchant, whose token it has. */
+  admitsPiece(bytes: number, caller: () => NetworkNames, ofMerchant?: string, cost?: number): boolean
   /** So many more bytes of a large body. `whose`: of whom whom we know, from wherever he sends it. */
   admitsBytes(around: NetworkNames, bytes: number, whose?: string): boolean
   /** May one more of theirs be told that there was too much? */
@@ -191,15 +193,16 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (isTooMuch) crowdedUntil = soon()
       return isWithin(isTooMuch ? 0 : pipelinedMost, behind, around, cost)
     },
-    admitsPiece(around, caller, bytes) {
-      const lacks = lackOf(bytes)
+    admitsPiece(bytes, caller, ofMerchant, cost = 1) {
+      const lacks = cost * lackOf(bytes, packetBytes)
       if (lacks === 0) return true
+      if (ofMerchant !== undefined) return isWithin(smallPiecesMost.merchant, smallPieces, [ofMerchant], lacks)
+      const around = caller()
       // Then who has few of them is not the one that is closed.
-      const isTooMuch = isProxys(around) && addTo(smallPieces, '', lacks) > smallPiecesMost.proxies
-      const whose = caller()
+      const isTooMuch = addTo(smallPieces, '', lacks) > smallPiecesMost.strangers
       // A proxy that speaks of nobody speaks for all.
-      if (isProxys(whose)) return !isTooMuch
-      return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, whose, lacks)
+      if (isProxys(around)) return !isTooMuch
+      return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, around, lacks)
     },
     admitsBytes(around, bytes, whose) {
       if (whose === undefined && isProxys(around)) return true

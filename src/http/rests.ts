@@ -10,12 +10,13 @@ const aboutMilliseconds = 1000
 /** So many times as long as somebody's work took he is known by it, and those that rest with him have their turns. */
 const knownTimes = 200
 
+/** `isLarge`: a piece of work that is to be taken for a long one, whoever it is. */
 export type Rests = {
   /** Whether somebody's work may go on. */
-  isOver(whom: string): boolean
+  isOver(whom: string, isLarge?: boolean): boolean
   /** Somebody is about. */
-  waits(whom: string): void
-  took(whom: string, milliseconds: number): void
+  waits(whom: string, isLarge?: boolean): void
+  took(whom: string, milliseconds: number, isLarge?: boolean): void
 }
 
 export function makeRests(elapsed: () => number): Rests {
@@ -24,7 +25,7 @@ export function makeRests(elapsed: () => number): Rests {
   let othersUntil = Number.NEGATIVE_INFINITY
   let forgetAt = elapsed() + aboutMilliseconds
 
-  const takesLong = (whom: string): boolean => (known.get(whom)?.average ?? 0) >= longMilliseconds
+  const takesLong = (whom: string, isLarge = false): boolean => isLarge || (known.get(whom)?.average ?? 0) >= longMilliseconds
   const isAbout = (now: number) => {
     othersUntil = now + aboutMilliseconds
   }
@@ -35,17 +36,17 @@ export function makeRests(elapsed: () => number): Rests {
   }
 
   return {
-    isOver: whom => !takesLong(whom) || elapsed() >= Math.min(restUntil, othersUntil),
-    waits(whom) {
-      if (!takesLong(whom)) isAbout(elapsed())
+    isOver: (whom, isLarge) => !takesLong(whom, isLarge) || elapsed() >= Math.min(restUntil, othersUntil),
+    waits(whom, isLarge) {
+      if (!takesLong(whom, isLarge)) isAbout(elapsed())
     },
-    took(whom, milliseconds) {
+    took(whom, milliseconds, isLarge) {
       const now = elapsed()
       forget(now)
       const before = known.get(whom)?.average ?? milliseconds
       const average = before * weightBefore + milliseconds * (1 - weightBefore)
       known.set(whom, { average, until: now + aboutMilliseconds + average * knownTimes })
-      if (takesLong(whom)) restUntil = now + milliseconds
+      if (takesLong(whom, isLarge)) restUntil = now + milliseconds
       else isAbout(now)
     },
   }

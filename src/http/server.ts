@@ -371,14 +371,10 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   const isTrusted = ({ remoteAddress }: Socket): boolean => remoteAddress !== undefined && isProxy(remoteAddress)
 
-  const told = (socket: Socket, bytes: number) => {
-    if (bytes > 0) connections.throwsAway(socket, bytes)
-    else connections.takes(socket, 0, socket.remoteAddress ?? '')
-  }
   const server = options.tls
     ? byRecords(
         https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener),
-        told,
+        { gave: connections.deciphers, threwAway: connections.throwsAway },
         greetingsInTurn(connections.isMerchants, isProxy),
       )
     : http.createServer(httpOptions, listener)

@@ -8,6 +8,8 @@ import { makeRests } from './rests.ts'
 /** Begun in one turn for one network (a /56 and a /48 have twice and four times as many, all together twice), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
 const bytesForOne = 4096
+/** A larger body is taken for long work: of each of several whom nobody knows one would come after the other. */
+export const longBytes = 16 * 1024
 /** As long as a turn takes everybody waits for each of its steps: nothing more is begun in it when so much time has gone, whatever it went into. */
 const turnMilliseconds = 10
 const everybody = 'everybody'
@@ -37,6 +39,7 @@ export function fairTurns(
     readonly networks: readonly string[]
     readonly caller: string
     readonly weight: number
+    readonly isLarge: boolean
     readonly begin: () => void
   }
   type Line = Map<string, Set<Waiting>>
@@ -58,7 +61,7 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  function go({ line, networks, weight, begin }: Waiting): void {
+  function go({ line, networks, weight, isLarge, begin }: Waiting): void {
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
@@ -66,19 +69,21 @@ export function fairTurns(
     took += milliseconds
     ahead += isMerchants(line) ? milliseconds : -milliseconds
     ahead = Math.max(-turnMilliseconds, Math.min(turnMilliseconds, ahead))
-    rests.took(line, milliseconds)
+    rests.took(line, milliseconds, isLarge)
   }
+
+  const firstOf = (line: Line): Waiting | undefined => line.values().next().value?.values().next().value
 
   /** Those that may begin, one of each line after the other; where a turn ends, it goes on behind them in the next. Each is begun before the next is asked for. */
   function* nextOf(lines: Map<string, Line>): Generator<Waiting> {
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false
       for (const [name, line] of [...lines]) {
-        const own = line.values().next().value
-        const one = own?.values().next().value
+        const one = firstOf(line)
         // None where what was begun has closed the connections of all.
-        if (!own || !one || !rests.isOver(name) || !isRoom(one.networks, one.weight)) continue
+        if (!one || !rests.isOver(name, one.isLarge) || !isRoom(one.networks, one.weight)) continue
         lines.delete(name)
+        const own = line.get(one.caller)!
         leave(line, one)
         if (line.delete(one.caller)) line.set(one.caller, own)
         if (line.size > 0) lines.set(name, line)
@@ -114,24 +119,25 @@ export function fairTurns(
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       beginAll()
-      const names = [...ofMerchants.keys(), ...ofOthers.keys()]
-      const rest = names.every(line => !rests.isOver(line))
-      if (names.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
+      const lines = [...ofMerchants, ...ofOthers]
+      const rest = lines.every(([name, line]) => !rests.isOver(name, firstOf(line)?.isLarge === true))
+      if (lines.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
 
   function turn(networks: readonly string[], bytes: number, cost: number, begin: () => void): (() => void) | undefined {
     const [caller, name] = [networks[0]!, networks.at(-1)!]
     const weight = cost + bytes / bytesForOne
-    const one = { line: name, networks: [...networks, everybody], caller, weight, begin }
+    const isLarge = bytes >= longBytes
+    const one = { line: name, networks: [...networks, everybody], caller, weight, isLarge, begin }
     const lines = isMerchants(name) ? ofMerchants : ofOthers
     const line = lines.get(name)
     schedule()
-    if (!line && rests.isOver(name) && isRoom(one.networks, weight)) {
+    if (!line && rests.isOver(name, isLarge) && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
-    rests.waits(name)
+    rests.waits(name, isLarge)
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
     lines.set(name, own)

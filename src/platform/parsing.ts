@@ -14,7 +14,7 @@ const listeningOf = (parser: Parser) =>
 type ParserCallback = (this: Parser, bytes: Buffer) => unknown
 
 /** Each piece costs as much as some hundred bytes: what it lacks of these, as a part of one. */
-export const lackOf = (bytes: number): number => Math.max(0, 1 - bytes / pieceBytesLeast)
+export const lackOf = (bytes: number, least = pieceBytesLeast): number => Math.max(0, 1 - bytes / least)
 const pieceBytesLeast = 256
 
 /** Nothing more that comes on it is told of. What was asked before may still be answered. */

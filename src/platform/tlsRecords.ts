@@ -1,13 +1,14 @@
 // TLS record by record. Of a new key (KeyUpdate of TLS 1.3) nobody is told: it costs the other side 27 bytes, and OpenSSL as much as many kilobytes; it takes
 // any number of them, and all that have come in one turn of the event loop. A record full of tickets costs a hundred times as much as one that is empty, and
 // a long chain of certificates seconds: OpenSSL looks at each before it asks whether any is trusted. So what comes from a socket is cut into records here, by
-// their headers: OpenSSL is given one after the other, and those of which nothing comes out, and their bytes, are counted.
+// their headers: OpenSSL is given one after the other, and those of which nothing comes out, their bytes, and the pieces in which any comes, are counted.
 
 import type { Server } from 'node:https'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { HandshakeRest } from './handshakeRests.ts'
+import { lackOf } from './parsing.ts'
 
 /** Records of one connection that carry nothing for us; one more closes it. A handshake has some ten, with large certificates some more; tickets and the
  * end are such records too; and keys are renewed after gigabytes. */
@@ -17,6 +18,8 @@ export const emptyBytesMost = 16 * 1024
 /** Whoever asks for a certificate may list all those whom it trusts before it is shown one, also where none of ours is meant: those of a browser are 12 KiB, and those of banks longer. */
 export const emptyBytesOfCalls = 2 * emptyBytesMost
 const emptyBytesOfAsking = 2 * emptyBytesOfCalls
+/** Pieces of one record by what they lack; more closes its connection. A record comes in as many as it has packets, which are no small pieces. */
+export const piecesOfRecordMost = 256
 /** Of one connection in one turn of the event loop; after one that was empty it waits for the next. */
 const recordsOfTurn = 4
 
@@ -37,12 +40,18 @@ const rawOfTls = new WeakMap<TLSSocket, Socket>()
 /** The socket below such a connection. */
 export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
-type RecordListener = (socket: Socket, bytes: number) => void
+/** Is told of a connection by the socket of which the server knows so far. */
+type RecordListener = {
+  /** So many bytes of a record were given at once, none of one that carries nothing. */
+  readonly gave: (socket: Socket, bytes: number) => void
+  /** So many have come behind our last word. */
+  readonly threwAway: (socket: Socket, bytes: number) => void
+}
 
 /** Has `give` called when it is the turn of a socket that begins a handshake. */
 type InTurn = (raw: Socket, give: () => void) => void
 
-/** Has a server of TLS read its connections record by record. `told`: of each that carries nothing, and of the bytes that come behind our last word, by the socket of which the server knows so far. `inTurn`: what answers to the
+/** Has a server of TLS read its connections record by record. `inTurn`: what answers to the
  * first words of a handshake costs a signature each, whoever says them. */
 export function byRecords(server: Server, told: RecordListener, inTurn?: InTurn): Server {
   const [speakTls] = server.listeners('connection')
@@ -88,6 +97,8 @@ export class RecordStream extends Duplex {
   #length = 0
   #rest = 0
   #given = 0
+  /** Of its pieces what they lack. */
+  #pieces = 0
   /** Bytes that came out of the records before it. */
   #out = 0
   #empty = 0
@@ -217,7 +228,7 @@ export class RecordStream extends Duplex {
   #throwAway(): void {
     const { length } = this.#come
     this.#come = nothing
-    if (length > 0) this.#told?.(this.#tls ?? this.#raw, length)
+    if (length > 0) this.#told?.threwAway(this.#tls ?? this.#raw, length)
   }
 
   #giveRecords(): void {
@@ -242,12 +253,20 @@ export class RecordStream extends Duplex {
         const { user, system } = process.cpuUsage(before)
         rest.took((user + system) / 1000)
       }
-      if (this.#header < headerBytes || this.#rest > 0) break
+      if (this.#header < headerBytes || this.#rest > 0) {
+        this.#pieces += lackOf(length)
+        if (this.#pieces > piecesOfRecordMost) this.#end()
+        else this.#tell(length)
+        break
+      }
       this.#header = 0
+      this.#pieces = 0
       if (this.#kind === kinds.changeCipherSpec) this.#isSealed = true
       else if (this.#kind === kinds.handshake && this.#isSealed) this.#isFinished = true
       records++
-      if (this.#isEmpty()) break
+      const isEmpty = this.#isEmpty()
+      this.#tell(isEmpty ? 0 : length)
+      if (isEmpty) break
     }
     this.#plan()
   }
@@ -283,10 +302,13 @@ export class RecordStream extends Duplex {
     this.#out = out
     this.#given = 0
     if (!isEmpty) return false
-    this.#told?.(this.#tls ?? this.#raw, 0)
     this.#emptyBytes += given
     if (++this.#empty > emptyRecordsMost || this.#emptyBytes > this.#bytesMost) this.#end()
     return true
+  }
+
+  #tell(bytes: number): void {
+    this.#told?.gave(this.#tls ?? this.#raw, bytes)
   }
 
   #end(): void {
