@@ -42,6 +42,7 @@ import {
   smallPiecesMost,
   tellingsMost,
   tlsCost,
+  tlsPieceCost,
 } from '../src/http/rates.ts'
 import { makeRests } from '../src/http/rests.ts'
 import { merchantsBytes } from '../src/http/room.ts'
@@ -192,32 +193,39 @@ describe('small pieces of bodies in one second', () => {
 
 describe('small pieces of TLS in one second', () => {
   const standing = { ...systemClock, every: () => never }
-  /** How many of one byte come on one connection until it is closed. */
-  function comeOn({ connections }: ReturnType<typeof makeWatch>, socket: FakeSocket, most = 10_000, bytes = 1): number {
+  /** How many of one byte come on one connection until it is closed, and until it is read no more. */
+  function comeOn(
+    { connections }: ReturnType<typeof makeWatch>,
+    socket: FakeSocket,
+    most = 10_000,
+    bytes = 1,
+  ): readonly [open: number, read: number] {
+    let read = most
     for (let at = 0; at < most; at++) {
-      connections.deciphers(socket, bytes)
-      if (socket.closed) return at
+      if (!connections.deciphers(socket, bytes)) read = Math.min(read, at)
+      if (socket.closed) return [at, read]
     }
-    return most
+    return [most, read]
   }
-  const share = single(smallPiecesMost.network / tlsCost)
+  const share = single(smallPiecesMost.network / tlsPieceCost)
+  const few = [piecesMost.open, piecesMost.read] as const
 
   it('are so many of a network; beyond them each connection has a few for what it asks next', () => {
     const watch = makeWatch(undefined, standing)
-    assert.equal(comeOn(watch, watch.rawFrom('192.0.2.7')), share)
+    assert.deepEqual(comeOn(watch, watch.rawFrom('192.0.2.7')), [share, share])
     for (const open of [watch.rawFrom, watch.socketFrom]) {
       const other = open('192.0.2.7')
-      assert.equal(comeOn(watch, other, piecesMost), piecesMost)
+      assert.deepEqual(comeOn(watch, other, piecesMost.open), few)
       assert.ok(!other.closed)
-      assert.equal(comeOn(watch, other), 0)
+      assert.deepEqual(comeOn(watch, other), [0, 0])
     }
     const answered = watch.socketFrom('192.0.2.7')
     for (let times = 0; times < 5; times++) {
-      assert.equal(comeOn(watch, answered, piecesMost), piecesMost)
+      assert.deepEqual(comeOn(watch, answered, piecesMost.open), few)
       watch.answeredOn(answered)
     }
-    assert.equal(comeOn(watch, watch.socketFrom('192.0.2.7'), 10_000, packetBytes), 10_000)
-    assert.equal(comeOn(watch, watch.socketFrom('192.0.2.8')), share)
+    assert.deepEqual(comeOn(watch, watch.socketFrom('192.0.2.7'), 10_000, packetBytes), [10_000, 10_000])
+    assert.deepEqual(comeOn(watch, watch.socketFrom('192.0.2.8')), [share, share])
     watch.connections.stop()
   })
 
@@ -226,10 +234,10 @@ describe('small pieces of TLS in one second', () => {
     const server = watch.socketFrom('192.0.2.7')
     watch.connections.isServers(watch.ask(server), sandbox.merchantId)
     comeOn(watch, watch.socketFrom('192.0.2.7'))
-    assert.equal(comeOn(watch, server), single(smallPiecesMost.merchant / tlsCost))
+    assert.equal(comeOn(watch, server)[0], single(smallPiecesMost.merchant / tlsPieceCost))
     const elsewhere = watch.socketFrom('192.0.2.9')
     watch.connections.isServers(watch.ask(elsewhere), sandbox.merchantId)
-    assert.equal(comeOn(watch, elsewhere), piecesMost)
+    assert.deepEqual(comeOn(watch, elsewhere), few)
     watch.connections.stop()
   })
 
@@ -239,9 +247,9 @@ describe('small pieces of TLS in one second', () => {
       told.push(caller)
       socket.destroy()
     })
-    assert.equal(comeOn(watch, watch.rawFrom('10.0.0.1'), 100_000), single(smallPiecesMost.strangers / tlsCost))
+    assert.equal(comeOn(watch, watch.rawFrom('10.0.0.1'), 100_000)[0], single(smallPiecesMost.strangers / tlsPieceCost))
     assert.deepEqual(told, [])
-    assert.equal(comeOn(watch, watch.socketFrom('10.0.0.2')), piecesMost)
+    assert.deepEqual(comeOn(watch, watch.socketFrom('10.0.0.2')), few)
     assert.deepEqual(told, [''])
     watch.connections.stop()
   })

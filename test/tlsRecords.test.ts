@@ -16,7 +16,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { piecesMost } from '../src/http/connections.ts'
-import { networkBytesMost, smallPiecesMost, tlsCost } from '../src/http/rates.ts'
+import { networkBytesMost, smallPiecesMost, tlsPieceCost } from '../src/http/rates.ts'
 import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { spokenTls } from '../src/platform/tls.ts'
 import {
@@ -81,10 +81,11 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
   async function listening(
     listener: (request: IncomingMessage, response: ServerResponse) => void,
     inTurn?: (raw: Socket, give: () => void) => void,
+    took = (_: number) => true,
   ): Promise<{ server: Server; port: number }> {
-    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), { gave() {}, threwAway() {} }, inTurn).on(
-      'clientError',
-      (_, socket) => socket.destroy(),
+    const told = { took: (_: Socket, bytes: number) => took(bytes), threwAway() {} }
+    const server = byRecords(createServer({ ...secure, ...spokenTls }, listener), told, inTurn).on('clientError', (_, socket) =>
+      socket.destroy(),
     )
     after(() => server.close())
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -220,14 +221,83 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     await closed
   })
 
+  it('of what waits for its turn no more than two pieces are read, however many come', async () => {
+    const raws: Socket[] = []
+    const { port } = await listening(
+      (_, response) => response.end(),
+      raw => void raws.push(raw),
+    )
+    const socket = connect(port, '127.0.0.1').setNoDelay(true)
+    open.push(socket)
+    for (let at = 0; at < 200; at++) {
+      socket.write(at === 0 ? Buffer.of(22, 3, 1, 16, 0) : Buffer.of(1))
+      await new Promise(resolve => setTimeout(resolve, 1))
+    }
+    await eventually(async () => raws[0]!.bytesRead > 5, 'some are read')
+    assert.ok(raws[0]!.bytesRead < 100, `${raws[0]!.bytesRead} bytes`)
+  })
+
+  it('each piece is counted as it comes and as it is given, a record that carries nothing as one of no bytes', async () => {
+    const sizes: number[] = []
+    const { port } = await listening(
+      (_, response) => response.end(),
+      undefined,
+      bytes => sizes.push(bytes) > 0,
+    )
+    const { raw, seal, answers } = await call(port)
+    raw.setNoDelay(true)
+    await eventually(async () => sizes.filter(bytes => bytes === 0).length === ofHandshake, 'the handshake has ended')
+    const [record, renewal] = [seal.says(get), seal.renewsKeys(false)]
+    for (const [bytes, given] of [
+      [record.subarray(0, 30), 30],
+      [record.subarray(30), record.length - 30],
+      [renewal, 0],
+    ] as const) {
+      sizes.splice(0)
+      raw.write(bytes)
+      await eventually(async () => sizes.length === 2, 'it is counted twice')
+      assert.deepEqual(sizes, [bytes.length, given])
+    }
+    assert.equal(answers(), 1)
+  })
+
+  it('is read on after a second where too much has come, and what came meanwhile at once', async () => {
+    const sizes: number[] = []
+    let isTooMuch = false
+    const { port } = await listening(
+      (_, response) => response.end(),
+      undefined,
+      bytes => {
+        sizes.push(bytes)
+        return !isTooMuch
+      },
+    )
+    const { raw, seal, answers } = await call(port)
+    raw.setNoDelay(true)
+    const record = seal.says(get)
+    isTooMuch = true
+    sizes.splice(0)
+    const from = performance.now()
+    for (const byte of record) {
+      raw.write(Buffer.of(byte))
+      await turn()
+    }
+    await eventually(async () => sizes.length >= 4, 'it is read again')
+    isTooMuch = false
+    await eventually(async () => answers() === 1, 'it is answered')
+    assert.ok(performance.now() - from >= 990)
+    assert.ok(sizes.length < 12, `${sizes}`)
+  })
+
   it('a record comes in so many small pieces, and in no more', async () => {
     const { port } = await listening((_, response) => response.end())
-    for (const [length, pieces] of [
-      [300, piecesOfRecordMost - 8],
-      [16_000, 15_000],
+    const { raw, seal, answers } = await call(port)
+    raw.setNoDelay(true)
+    for (const [length, pieces, times] of [
+      [300, piecesOfRecordMost - 8, 1],
+      [300, piecesOfRecordMost - 8, 2],
+      [16_000, 15_000, 3],
     ] as const) {
-      const { raw, seal, answers } = await call(port)
-      raw.setNoDelay(true)
       const record = seal.says(`${get.trimEnd()}\r\nX: ${'x'.repeat(length)}\r\n\r\n`)
       for (let at = 0; at < pieces && !raw.closed; at++) {
         raw.write(record.subarray(at, at + 1))
@@ -235,9 +305,9 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
       }
       if (length > pieces) {
         raw.write(record.subarray(pieces))
-        await eventually(async () => answers() === 1 || raw.closed, 'it is answered, or closed')
+        await eventually(async () => answers() === times || raw.closed, 'it is answered, or closed')
       }
-      assert.deepEqual([raw.closed, answers()], length > 1000 ? [true, 0] : [false, 1])
+      assert.deepEqual([raw.closed, answers()], length > 1000 ? [true, 2] : [false, times])
     }
   })
 
@@ -250,13 +320,13 @@ describe('records of TLS', { skip: !hasOpenssl && 'openssl is not installed', ti
     const port = Number(new URL(gateway.baseUrl).port)
     await Promise.all(
       // One less: what they ask counts too.
-      Array.from({ length: smallPiecesMost.network / tlsCost / emptyRecordsMost - 1 }, async () => {
+      Array.from({ length: smallPiecesMost.network / tlsPieceCost / emptyRecordsMost - 1 }, async () => {
         const { raw, seal, answers } = await call(port)
         raw.write(Buffer.concat([renewals(seal, emptyRecordsMost - ofHandshake), seal.says(get)]))
         await eventually(async () => answers() === 1, 'it is answered')
       }),
     )
-    for (const most of [emptyRecordsMost - ofHandshake, piecesMost]) {
+    for (const most of [emptyRecordsMost - ofHandshake, piecesMost.open]) {
       const many = await call(port)
       many.raw.write(Buffer.concat([renewals(many.seal, most), many.seal.says(get)]))
       await eventually(async () => many.raw.closed, 'another connection with many is closed')

@@ -9,7 +9,7 @@ import { endParsing, lackOf, stopBehind, stopParsing } from '../platform/parsing
 import { countNetworks, crowdOf, networkName } from './networks.ts'
 import { type HeldRequest, isOfProxy, isOwed, isWaitedFor, type OpenConnection } from './openConnection.ts'
 import { allConnectionsMost, arrivalSeconds, makePlaces } from './places.ts'
-import { countArrivals, type NetworkNames, packetBytes, tlsCost } from './rates.ts'
+import { countArrivals, type NetworkNames, packetBytes, tlsPieceCost } from './rates.ts'
 import { makeRoom } from './room.ts'
 import { merchantLine } from './turns.ts'
 
@@ -29,8 +29,9 @@ export const knownOfOneMost = 4
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Requests of one connection one after the other: the last answer closes it. Node’s own limit closes nothing, and answers what goes beyond it without a word to us. */
 export const requestsMost = 10_000
-/** Small pieces of TLS of one connection for what is asked there next, by what they lack: a handshake and a request have some. */
-export const piecesMost = 8
+/** Small pieces of TLS of one connection for what is asked there next, by what they lack, each when it comes and when it is deciphered: a handshake and a request have some. Where more are too many they are read
+ * slowly, and still more close it. */
+export const piecesMost = { read: 4, open: 12 }
 /** Headers of a request. Of more the parser takes one, by which they are seen. */
 export const headersMost = 100
 /** More connections than there are places: where answers are owed to all. */
@@ -62,8 +63,8 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string, ofMerchant?: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** So many bytes of TLS have come at once, none that carry anything. Where its network sends too many small pieces in this second, a connection with more than a few of them is closed. */
-  deciphers(socket: Socket, bytes: number): void
+  /** So many bytes of TLS have come at once, or were deciphered, none that carry anything. False = its network sends too many small pieces in this second, and it more than a few: nothing more is to be read there for a while. One with many is closed. */
+  deciphers(socket: Socket, bytes: number): boolean
   /** One more piece of a body has come, sent by `caller`, or by a merchant with his token. False = too many small
    * ones of his, or of his network, in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: string, ofMerchant?: string): boolean
@@ -444,10 +445,11 @@ export function watchConnections(
     throwsAway,
     deciphers(socket, bytes) {
       const one = connections.get(socket)
-      if (!one) return
+      if (!one) return true
       one.pieces += lackOf(bytes, packetBytes)
-      const isWithin = rates.admitsPiece(bytes, () => one.names, places.ofMerchant(one), tlsCost)
-      if (!isWithin && one.pieces > piecesMost) tooMuch(one, isOfProxy(one) && !unsecured.has(socket))
+      if (rates.admitsPiece(bytes, () => one.names, places.ofMerchant(one), tlsPieceCost)) return true
+      if (one.pieces > piecesMost.open) tooMuch(one, isOfProxy(one) && !unsecured.has(socket))
+      return one.pieces <= piecesMost.read
     },
     keeps,
     knows(incoming, name) {

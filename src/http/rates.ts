@@ -14,8 +14,10 @@ import { merchantLine } from './turns.ts'
 export const openingsMost = 1024
 export const networkOpeningsMost = 512
 export const crowdedOpeningsMost = 32
-/** One of a stranger on which TLS is to be spoken counts for so many, since a handshake and all that is made for it cost a millisecond; and so does a piece of TLS. */
+/** One of a stranger on which TLS is to be spoken counts for so many: a handshake and all that is made for it cost a millisecond. */
 export const tlsCost = 4
+/** And so does a piece of TLS, once as it comes and once as it is deciphered. */
+export const tlsPieceCost = 2
 /**
  * Requests that one network sends in a second behind others of their connections that have no answer yet, one merchant with his token, and all without one together: they are parsed before any turn.
  * One counts for each sixteen headers. More closes the connection; and while strangers send too many, each new connection is closed behind its first answer, and nothing

@@ -374,7 +374,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const server = options.tls
     ? byRecords(
         https.createServer({ ...httpOptions, ...options.tls, ...servedTls }, listener),
-        { gave: connections.deciphers, threwAway: connections.throwsAway },
+        { took: connections.deciphers, threwAway: connections.throwsAway },
         greetingsInTurn(connections.isMerchants, isProxy),
       )
     : http.createServer(httpOptions, listener)

@@ -22,7 +22,11 @@ const emptyBytesOfAsking = 2 * emptyBytesOfCalls
 export const piecesOfRecordMost = 256
 /** Of one connection in one turn of the event loop; after one that was empty it waits for the next. */
 const recordsOfTurn = 4
+/** A while. What comes meanwhile is read at once. */
+const restMilliseconds = 1000
 
+/** A socket that pauses reads on until so much is there: of one byte after the other it would be tens of thousands. */
+const readingLittle = { highWaterMark: 1 }
 const headerBytes = 5
 /** Kinds of records, as their first byte says. */
 const kinds = { changeCipherSpec: 20, handshake: 22 } as const
@@ -42,8 +46,8 @@ export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
 /** Is told of a connection by the socket of which the server knows so far. */
 type RecordListener = {
-  /** So many bytes of a record were given at once, none of one that carries nothing. */
-  readonly gave: (socket: Socket, bytes: number) => void
+  /** So many bytes have come at once, or were given at once, none of a record that carries nothing. False = nothing more is to be read there for a while. */
+  readonly took: (socket: Socket, bytes: number) => boolean
   /** So many have come behind our last word. */
   readonly threwAway: (socket: Socket, bytes: number) => void
 }
@@ -54,6 +58,7 @@ type InTurn = (raw: Socket, give: () => void) => void
 /** Has a server of TLS read its connections record by record. `inTurn`: what answers to the
  * first words of a handshake costs a signature each, whoever says them. */
 export function byRecords(server: Server, told: RecordListener, inTurn?: InTurn): Server {
+  Object.assign(server, readingLittle)
   const [speakTls] = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (raw: Socket) => {
@@ -67,7 +72,7 @@ export function byRecords(server: Server, told: RecordListener, inTurn?: InTurn)
 /** A connection over TLS that is read record by record. */
 export function connectByRecords(options: ConnectionOptions & NetConnectOpts & { readonly rest?: HandshakeRest }): TLSSocket {
   const stream = new RecordStream(
-    connect(options),
+    connect({ ...options, ...readingLittle }),
     options.cert ? emptyBytesOfAsking : emptyBytesOfCalls,
     options.rest && { rest: options.rest },
   )
@@ -109,6 +114,7 @@ export class RecordStream extends Duplex {
   #isDue = false
   #holds = 0
   #isEnded = false
+  #isResting = false
   #failure: Error | undefined
 
   /** TLS looks at `allowHalfOpen` when it begins: it answers an end with its own, for which this stream must still be open. */
@@ -127,6 +133,8 @@ export class RecordStream extends Duplex {
     raw.on('data', (bytes: Buffer) => {
       if (this.#come.length > 0) raw.pause()
       this.#come = this.#come.length > 0 ? Buffer.concat([this.#come, bytes]) : bytes
+      // Of a crowd the event loop takes as many as it can before anything is given.
+      this.#tell(bytes.length)
       // Nobody sends more before he has heard anything; and it may wait for its turn.
       if (this.#inTurn && this.#empty === 0 && this.#isHandshake && this.#come.length > this.#bytesMost) this.#end()
       this.#plan()
@@ -222,7 +230,7 @@ export class RecordStream extends Duplex {
     if (this.#come.length > 0) this.#giveRecords()
     else if (this.#raw.closed) this.destroy(this.#failure)
     else if (this.#isEnded) this.push(null)
-    else if (this.#raw.isPaused()) this.#raw.resume()
+    else if (this.#raw.isPaused() && !this.#isResting) this.#raw.resume()
   }
 
   #throwAway(): void {
@@ -308,7 +316,13 @@ export class RecordStream extends Duplex {
   }
 
   #tell(bytes: number): void {
-    this.#told?.gave(this.#tls ?? this.#raw, bytes)
+    if (!this.#told || this.#told.took(this.#tls ?? this.#raw, bytes) || this.#isResting || this.destroyed) return
+    this.#isResting = true
+    this.#raw.pause()
+    setTimeout(() => {
+      this.#isResting = false
+      this.#plan()
+    }, restMilliseconds).unref()
   }
 
   #end(): void {
