@@ -76,6 +76,13 @@ describe('what one connection can cost', () => {
     for (const got of malformed) assert.match(got, /400/)
   })
 
+  it('nobody is led through to another server, and hears so', async () => {
+    const asked = 'CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example:443\r\n\r\n'
+    const got = await exchange(asked)
+    assert.match(got, /^HTTP\/1\.1 405 [\s\S]*Allow: GET, POST\r\n[\s\S]*200\.300\.403/)
+    assert.ok(!(await exchange(`${asked}${codes}`)).includes('HTTP/1.1 200'), 'what stands behind it is not looked at')
+  })
+
   it('a body in the smallest pieces holds no more than itself', async () => {
     const used = () => {
       const { heapUsed, external, arrayBuffers } = process.memoryUsage()

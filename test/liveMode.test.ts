@@ -508,8 +508,18 @@ describe('live mode refuses by name', () => {
           symlinkSync(open, join(common, 'of-somebody', 'link'))
           assert.match(of(join(common, 'of-somebody', 'link')), /another user may replace, whose folder/)
         }
-        for (const said of ['sslmode=disable', 'sslmode=no-verify', 'ssl=false'])
+        for (const said of ['sslmode=disable', 'sslmode=no-verify', 'ssl=0'])
           assert.equal(refusal({ [place]: `postgres://db/t?${said}` }), '', said)
+        for (const [meant, sentence] of [
+          ['no-verify', /reaches db without TLS, or whatever its certificate/],
+          ['disable', /reaches db without TLS/],
+          ['verify-full', /^$/],
+        ] as const) {
+          process.env.PGSSLMODE = meant
+          assert.match(refusal({ [place]: 'postgres://db/t' }), sentence, meant)
+          assert.equal(refusal({ [place]: 'postgres://127.0.0.1/t' }), '')
+          delete process.env.PGSSLMODE
+        }
       })
       it(`a key of ${place} that others may read`, () => {
         const open = put('open-key', 'x', 0o644)

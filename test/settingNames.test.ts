@@ -98,6 +98,7 @@ describe('an address of another', () => {
       ['postgres://user:12?sEcret@db/x', unnamed],
       ['postgres://user:12?sEcret=1@db/x', unnamed],
       ['postgres://user:sEcret@db/x?sslmode=verify-full&sslmode=disable', / has the parameter sslmode twice\./],
+      ['postgres://user:sEcret@db/x?ssl=false', / has a value of ssl that it cannot have\./],
       ['postgres://user:sEcret@db/x?sslmode=', / has a parameter without a value: sslmode\./],
       ['postgres://user:sEcret@db/x?sslMode=verify-full', / has a parameter that is not known: sslMode\./],
       ['postgres://user:sEcret@db/x?sslmode=verify-full&ssl_mode=verify-full', / has a parameter that is not known: ssl_mode\./],

@@ -382,6 +382,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   server.on('connection', options.tls ? connections.begun : connections.opened)
   server.on('secureConnection', socket => connections.secured(socket, rawOf(socket)))
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
+  // Closed without a word, a proxy would take it for a gateway that is down.
+  server.on('connect', ({ socket }: IncomingMessage) => refuseUnread(socket, 405, 'methodNotAllowed', 'Allow: GET, POST\r\n'))
   server.on('clientError', ({ code }: Error & { code?: string }, socket: Socket) => {
     if (code === 'HPE_HEADER_OVERFLOW') refuseUnread(socket, 431, 'headersTooLarge')
     else refuseUnread(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, 'malformedRequest')

@@ -9,8 +9,8 @@ export const csvRow = (cells: readonly CsvCell[]): string =>
 
 const plainCell = (text: string): string => (/^-?\d+(\.\d+)?$/.test(text) ? text : text.replace(formulas, "'$&"))
 
-/** Also inside a cell: whoever parts at `;` or a tab sees no quote at the beginning of ours, so that each part of it is a cell of its own there. */
-const formulas = /^[\t\r\n]|(?<=^|[;\t\r\n])"*[=+\-@＝＋－＠]/g
+/** Also inside a cell: whoever parts at `;` or a tab sees no quote at the beginning of ours, so that each part of it is a cell of its own there. Blanks before it, and what nobody sees, some leave out. */
+const formulas = /^[\t\r\n]|(?<=^|[;\t\r\n])["\p{Zs}\p{Cf}]*[=+\-@＝＋－＠]/gu
 
 const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 

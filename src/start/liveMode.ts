@@ -110,7 +110,7 @@ export const databaseRefusals = (place: string, url: string): string[] => {
   return [
     ...when(
       host !== undefined,
-      `MODE=live: ${place} reaches ${host} without TLS: add ?sslmode=verify-full, or ?sslmode=disable where only your own machines hear it.`,
+      `MODE=live: ${place} reaches ${host} without TLS, or whatever its certificate: add ?sslmode=verify-full, or ?sslmode=disable where only your own machines hear it.`,
     ),
     ...socketFoldersOf(url).flatMap(folder => {
       const who = whoMayListen(folder)

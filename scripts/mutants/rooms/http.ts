@@ -162,6 +162,8 @@ export const httpMutants: readonly Mutant[] = [
     find: 'cost * lackOf(bytes, packetBytes)', instead: 'cost * lackOf(bytes)' },
   { name: 'pages of other sites use the public credentials', file: 'src/http/router.ts', tests: ['edge'],
     find: "parts.sandbox && route.callers === 'token'", instead: "parts.sandbox && route.callers !== 'token'" },
+  { name: 'http: whoever asks to be led through hears nothing', file: 'src/http/server.ts', tests: ['edge'],
+    find: "refuseUnread(socket, 405, 'methodNotAllowed', 'Allow: GET, POST\\r\\n'))", instead: 'socket.destroy())' },
   { name: 'tls: a network renews keys on as many connections as it likes', file: 'src/http/server.ts', tests: ['tlsRecords'],
     find: 'took: connections.deciphers,', instead: 'took: () => true,' },
   { name: 'connections: a body comes in as many pieces as it likes', file: 'src/http/server.ts', tests: ['edge'],

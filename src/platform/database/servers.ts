@@ -50,11 +50,18 @@ const clientsFor = (url: string): pg.Client[] => serversOf(url).map(connectionSt
 /** Of an address that is refused: none. */
 const reached = (url: string): pg.Client[] => (addressRefusal(url) === undefined ? clientsFor(url) : [])
 
-/** The server of the address on another machine, if there is one, that is spoken to without TLS, and nothing in the address says that it is meant. */
+/** The server of the address on another machine, if there is one, that is spoken to without TLS, or whose certificate nobody looks at, and nothing in the address says that it is meant. */
 export function serverWithoutTls(url: string): string | undefined {
   const parameters = parametersOf(url)
   if (parameters.has('sslmode') || parameters.has('ssl')) return undefined
-  return reached(url).find(({ host, ssl }) => !ssl && !/^(\/|localhost$|127(\.\d+){3}$|\[?::1\]?$)/.test(host))?.host
+  return reached(url).find(client => !asksWhoAnswers(client) && !/^(\/|localhost$|127(\.\d+){3}$|\[?::1\]?$)/.test(client.host))
+    ?.host
+}
+
+/** Of an address that says nothing the driver does as PGSSLMODE says. */
+function asksWhoAnswers({ ssl }: pg.Client): boolean {
+  const how = ssl as unknown as boolean | { readonly rejectUnauthorized?: boolean }
+  return typeof how === 'object' ? how.rejectUnauthorized !== false : how
 }
 
 /** The folders of the address in which servers listen on a unix socket: whoever may put another there is told the password. */
@@ -70,7 +77,9 @@ const knownParameters: Readonly<Record<string, RegExp>> = {
   // The driver passes over these, and they change nothing of whom it speaks to, and how.
   ...named(whole, 'connect_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count'),
   ...named(word, 'tcp_user_timeout', 'gssencmode', 'load_balance_hosts'),
-  ...named(/^(true|false|1|0)$/, 'ssl', 'uselibpqcompat'),
+  // The driver would take the word false for yes, and end the process where the server speaks TLS.
+  ssl: /^(true|1|0)$/,
+  uselibpqcompat: /^(true|false|1|0)$/,
   sslmode: /^(disable|prefer|require|verify-ca|verify-full|no-verify)$/,
 }
 function named(value: RegExp, ...names: readonly string[]): Record<string, RegExp> {
