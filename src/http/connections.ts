@@ -32,6 +32,7 @@ export const requestsMost = 10_000
 /** Small pieces of TLS of one connection for what is asked there next, by what they lack, each when it comes and when it is deciphered: a handshake and a request have some. Where more are too many they are read
  * slowly, and still more close it. */
 export const piecesMost = { read: 4, open: 12 }
+const slowReadMilliseconds = 1000
 /** Headers of a request. Of more the parser takes one, by which they are seen. */
 export const headersMost = 100
 /** More connections than there are places: where answers are owed to all. */
@@ -63,8 +64,8 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string, ofMerchant?: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** So many bytes of TLS have come at once, or were deciphered, none that carry anything. False = its network sends too many small pieces in this second, and it more than a few: nothing more is to be read there for a while. One with many is closed. */
-  deciphers(socket: Socket, bytes: number): boolean
+  /** So many bytes of TLS have come at once, or were deciphered, none that carry anything. False = its network sends too many small pieces in this second, and it more than a few: nothing more is to be read there until `goOn` is called. One with many is closed. */
+  deciphers(socket: Socket, bytes: number, goOn: () => void): boolean
   /** One more piece of a body has come, sent by `caller`, or by a merchant with his token. False = too many small
    * ones of his, or of his network, in this second: the connection is closed. */
   takes(socket: Socket, bytes: number, caller: string, ofMerchant?: string): boolean
@@ -443,13 +444,15 @@ export function watchConnections(
       )
     },
     throwsAway,
-    deciphers(socket, bytes) {
+    deciphers(socket, bytes, goOn) {
       const one = connections.get(socket)
       if (!one) return true
       one.pieces += lackOf(bytes, packetBytes)
       if (rates.admitsPiece(bytes, () => one.names, places.ofMerchant(one), tlsPieceCost)) return true
       if (one.pieces > piecesMost.open) tooMuch(one, isOfProxy(one) && !unsecured.has(socket))
-      return one.pieces <= piecesMost.read
+      if (one.pieces <= piecesMost.read) return true
+      clock.after(slowReadMilliseconds, goOn).unref()
+      return false
     },
     keeps,
     knows(incoming, name) {

@@ -10,24 +10,37 @@ const aboutMilliseconds = 1000
 /** So many times as long as somebody's work took he is known by it, and those that rest with him have their turns. */
 const knownTimes = 200
 
-/** `isLarge`: a piece of work that is to be taken for a long one, whoever it is. */
+/** Of what somebody was given half is forgotten in so long. */
+const halvedMilliseconds = 1000
+
 export type Rests = {
-  /** Whether somebody's work may go on. */
-  isOver(whom: string, isLarge?: boolean): boolean
-  /** Somebody is about. */
-  waits(whom: string, isLarge?: boolean): void
-  took(whom: string, milliseconds: number, isLarge?: boolean): void
+  /** Is somebody's next piece of work taken for a long one? `isLarge`: it may be, of one of whom nothing is known yet. */
+  takesLong(whom: string, isLarge?: boolean): boolean
+  /** May a long piece begin? */
+  isOver(): boolean
+  /** Milliseconds that somebody has had of late. */
+  spentBy(whom: string): number
+  /** Somebody is about whose work takes no time. */
+  waits(): void
+  took(whom: string, milliseconds: number, isLong: boolean): void
 }
 
+type Known = { readonly average: number; readonly until: number; readonly spent: number; readonly at: number }
+
 export function makeRests(elapsed: () => number): Rests {
-  const known = new Map<string, { readonly average: number; readonly until: number }>()
+  const known = new Map<string, Known>()
   let restUntil = Number.NEGATIVE_INFINITY
   let othersUntil = Number.NEGATIVE_INFINITY
   let forgetAt = elapsed() + aboutMilliseconds
 
-  const takesLong = (whom: string, isLarge = false): boolean => isLarge || (known.get(whom)?.average ?? 0) >= longMilliseconds
-  const isAbout = (now: number) => {
-    othersUntil = now + aboutMilliseconds
+  const takesLong = (whom: string, isLarge = false): boolean =>
+    (known.get(whom)?.average ?? (isLarge ? longMilliseconds : 0)) >= longMilliseconds
+  function waits(): void {
+    othersUntil = elapsed() + aboutMilliseconds
+  }
+  function spentBy(whom: string): number {
+    const { spent, at } = known.get(whom) ?? { spent: 0, at: 0 }
+    return spent * 2 ** ((at - elapsed()) / halvedMilliseconds)
   }
   function forget(now: number): void {
     if (now < forgetAt) return
@@ -36,18 +49,19 @@ export function makeRests(elapsed: () => number): Rests {
   }
 
   return {
-    isOver: (whom, isLarge) => !takesLong(whom, isLarge) || elapsed() >= Math.min(restUntil, othersUntil),
-    waits(whom, isLarge) {
-      if (!takesLong(whom, isLarge)) isAbout(elapsed())
-    },
-    took(whom, milliseconds, isLarge) {
+    takesLong,
+    isOver: () => elapsed() >= Math.min(restUntil, othersUntil),
+    spentBy,
+    waits,
+    took(whom, milliseconds, isLong) {
       const now = elapsed()
       forget(now)
       const before = known.get(whom)?.average ?? milliseconds
       const average = before * weightBefore + milliseconds * (1 - weightBefore)
-      known.set(whom, { average, until: now + aboutMilliseconds + average * knownTimes })
-      if (takesLong(whom, isLarge)) restUntil = now + milliseconds
-      else isAbout(now)
+      const until = now + aboutMilliseconds + average * knownTimes
+      known.set(whom, { average, until, spent: spentBy(whom) + milliseconds, at: now })
+      if (isLong || takesLong(whom)) restUntil = now + milliseconds
+      else waits()
     },
   }
 }

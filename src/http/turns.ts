@@ -8,11 +8,14 @@ import { makeRests } from './rests.ts'
 /** Begun in one turn for one network (a /56 and a /48 have twice and four times as many, all together twice), and for each of these bytes of a body or an answer one less: a large one may take as long as a crowd of small ones. */
 const atOnce = 64
 const bytesForOne = 4096
-/** A larger body is taken for long work: of each of several whom nobody knows one would come after the other. */
+/** A larger body of somebody of whom nothing is known yet is taken for long work: of each of several one would come after the other. */
 export const longBytes = 16 * 1024
 /** As long as a turn takes everybody waits for each of its steps: nothing more is begun in it when so much time has gone, whatever it went into. */
 const turnMilliseconds = 10
 const everybody = 'everybody'
+/** Milliseconds that merchants, or others, may have more of long work before the others have it. */
+const longAheadMost = 1000
+const within = (most: number, value: number): number => Math.max(-most, Math.min(most, value))
 const mostOf = (network: string): number => atOnce * (network === everybody ? 2 : networkShare(network))
 
 /** What stands for a merchant, or for a division. */
@@ -53,6 +56,10 @@ export function fairTurns(
   let took = 0
   /** So many more of them merchants have had of late; fewer than none where others have. */
   let ahead = 0
+  /** The same of long pieces of work, of which one may take as long as many turns. */
+  let aheadInLong = 0
+  /** So many of the others have their turns before the next of those, as if all stood in one round. */
+  let before = 0
 
   /** What would go beyond it waits for the next turn, but for what is more by itself. */
   const isRoom = (networks: readonly string[], more: number): boolean =>
@@ -67,39 +74,73 @@ export function fairTurns(
     begin()
     const milliseconds = elapsed() - started
     took += milliseconds
-    ahead += isMerchants(line) ? milliseconds : -milliseconds
-    ahead = Math.max(-turnMilliseconds, Math.min(turnMilliseconds, ahead))
-    rests.took(line, milliseconds, isLarge)
+    const more = isMerchants(line) ? milliseconds : -milliseconds
+    const isLong = rests.takesLong(line, isLarge)
+    before = isLong ? ofMerchants.size + ofOthers.size : before - 1
+    if (isLong) aheadInLong = within(longAheadMost, aheadInLong + more)
+    else ahead = within(turnMilliseconds, ahead + more)
+    rests.took(line, milliseconds, isLong)
   }
 
+  const isLong = ({ line, isLarge }: Waiting): boolean => rests.takesLong(line, isLarge)
+  /** Whoever is begun stands behind all others then. */
+  function takeOut(lines: Map<string, Line>, one: Waiting): void {
+    const line = lines.get(one.line)!
+    const own = line.get(one.caller)!
+    lines.delete(one.line)
+    leave(line, one)
+    if (line.delete(one.caller)) line.set(one.caller, own)
+    if (line.size > 0) lines.set(one.line, line)
+  }
   const firstOf = (line: Line): Waiting | undefined => line.values().next().value?.values().next().value
 
   /** Those that may begin, one of each line after the other; where a turn ends, it goes on behind them in the next. Each is begun before the next is asked for. */
   function* nextOf(lines: Map<string, Line>): Generator<Waiting> {
     for (let hasBegun = true; hasBegun; ) {
       hasBegun = false
-      for (const [name, line] of [...lines]) {
+      for (const line of [...lines.values()]) {
         const one = firstOf(line)
         // None where what was begun has closed the connections of all.
-        if (!one || !rests.isOver(name, one.isLarge) || !isRoom(one.networks, one.weight)) continue
-        lines.delete(name)
-        const own = line.get(one.caller)!
-        leave(line, one)
-        if (line.delete(one.caller)) line.set(one.caller, own)
-        if (line.size > 0) lines.set(name, line)
+        if (!one || isLong(one) || !isRoom(one.networks, one.weight)) continue
+        takeOut(lines, one)
         hasBegun = true
         yield one
       }
     }
   }
+  /** Of those whose work takes long: of whoever has had least. */
+  function nextLongOf(lines: Map<string, Line>): Waiting | undefined {
+    let least = Number.POSITIVE_INFINITY
+    let found: Waiting | undefined
+    for (const line of lines.values()) {
+      const one = firstOf(line)
+      if (!one || !isLong(one)) continue
+      const spent = rests.spentBy(one.line)
+      if (spent >= least || !isRoom(one.networks, one.weight)) continue
+      least = spent
+      found = one
+    }
+    if (found) takeOut(lines, found)
+    return found
+  }
+  function beginLong(): void {
+    while (rests.isOver()) {
+      const [first, second] = aheadInLong > 0 ? [ofOthers, ofMerchants] : [ofMerchants, ofOthers]
+      const one = nextLongOf(first) ?? nextLongOf(second)
+      if (!one) return
+      go(one)
+    }
+  }
   function beginAll(): void {
+    if (before <= 0) beginLong()
     const [merchants, others] = [nextOf(ofMerchants), nextOf(ofOthers)]
     for (;;) {
       const [first, second] = ahead > 0 ? [others, merchants] : [merchants, others]
       const one = first.next().value ?? second.next().value
-      if (!one) return
+      if (!one) break
       go(one)
     }
+    beginLong()
   }
   function leave(line: Line, one: Waiting): void {
     const own = line.get(one.caller)
@@ -119,8 +160,8 @@ export function fairTurns(
         addTo(owed, network, -Math.min(weight, mostOf(network)))
       }
       beginAll()
-      const lines = [...ofMerchants, ...ofOthers]
-      const rest = lines.every(([name, line]) => !rests.isOver(name, firstOf(line)?.isLarge === true))
+      const lines = [...ofMerchants.values(), ...ofOthers.values()]
+      const rest = !rests.isOver() && lines.map(firstOf).every(one => !one || isLong(one))
       if (lines.length + owed.size > 0) schedule(rest && owed.size === 0 ? later : nextTurn)
     })
   }
@@ -133,11 +174,13 @@ export function fairTurns(
     const lines = isMerchants(name) ? ofMerchants : ofOthers
     const line = lines.get(name)
     schedule()
-    if (!line && rests.isOver(name, isLarge) && isRoom(one.networks, weight)) {
+    const takesTime = isLong(one)
+    const mayBegin = !takesTime || (ofMerchants.size + ofOthers.size === 0 && rests.isOver())
+    if (!line && mayBegin && isRoom(one.networks, weight)) {
       go(one)
       return undefined
     }
-    rests.waits(name, isLarge)
+    if (!takesTime) rests.waits()
     const own = line ?? new Map<string, Set<Waiting>>()
     own.set(caller, (own.get(caller) ?? new Set()).add(one))
     lines.set(name, own)

@@ -22,8 +22,6 @@ const emptyBytesOfAsking = 2 * emptyBytesOfCalls
 export const piecesOfRecordMost = 256
 /** Of one connection in one turn of the event loop; after one that was empty it waits for the next. */
 const recordsOfTurn = 4
-/** A while. What comes meanwhile is read at once. */
-const restMilliseconds = 1000
 
 /** A socket that pauses reads on until so much is there: of one byte after the other it would be tens of thousands. */
 const readingLittle = { highWaterMark: 1 }
@@ -46,8 +44,8 @@ export const rawOf = (tls: TLSSocket): Socket | undefined => rawOfTls.get(tls)
 
 /** Is told of a connection by the socket of which the server knows so far. */
 type RecordListener = {
-  /** So many bytes have come at once, or were given at once, none of a record that carries nothing. False = nothing more is to be read there for a while. */
-  readonly took: (socket: Socket, bytes: number) => boolean
+  /** So many bytes have come at once, or were given at once, none of a record that carries nothing. False = nothing more is read there until `goOn` is called. */
+  readonly took: (socket: Socket, bytes: number, goOn: () => void) => boolean
   /** So many have come behind our last word. */
   readonly threwAway: (socket: Socket, bytes: number) => void
 }
@@ -316,13 +314,14 @@ export class RecordStream extends Duplex {
   }
 
   #tell(bytes: number): void {
-    if (!this.#told || this.#told.took(this.#tls ?? this.#raw, bytes) || this.#isResting || this.destroyed) return
+    if (!this.#told || this.#told.took(this.#tls ?? this.#raw, bytes, this.#readOn)) return
     this.#isResting = true
     this.#raw.pause()
-    setTimeout(() => {
-      this.#isResting = false
-      this.#plan()
-    }, restMilliseconds).unref()
+  }
+
+  readonly #readOn = (): void => {
+    this.#isResting = false
+    this.#plan()
   }
 
   #end(): void {
