@@ -16,7 +16,7 @@ export const platformMutants: readonly Mutant[] = [
   { name: 'TLS: too much of somebody is read at once', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
     find: 'this.#raw.isPaused() && !this.#isResting', instead: 'this.#raw.isPaused()' },
   { name: 'TLS: too much of somebody is never read', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
-    find: '      this.#isResting = false\n', instead: '' },
+    find: '    this.#isResting = false\n', instead: '' },
   { name: 'TLS: of pieces of a record nobody is told', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
     find: '        else this.#tell(length)\n', instead: '' },
   { name: 'TLS: of records that carry something nobody is told', file: 'src/platform/tlsRecords.ts', tests: ['tlsRecords'],
