@@ -2378,6 +2378,9 @@ function turnsInTime() {
       while (now < time && turns.length > 0) turns.shift()!()
     },
     time: () => now,
+    passes(milliseconds: number) {
+      now += milliseconds
+    },
     rested: () => rested,
   }
 }
@@ -2615,6 +2618,46 @@ it('of those whose work takes long whoever has had least is next, and merchants 
     const spent = others.map(line => begun.filter(caller => caller === line).length)
     assert.ok(Math.min(...spent) > 0 && Math.max(...spent) <= Math.min(...spent) + 1, `they have their turns: ${spent}`)
   }
+})
+
+it('work that takes long has its turns beside merchants whose work does, and beside a crowd whose work does not', () => {
+  for (const [name, milliseconds] of [
+    ['of a shop', 100],
+    ['of a shop', 1],
+    ['quick', 1],
+  ] as const) {
+    const { begin, begun, until, time } = turnsInTime()
+    begin('honest', 1)
+    begin('long', 20)
+    until(time() + 100)
+    for (let at = 0; at < 50; at++) for (let times = 0; times < 60; times++) begin(`${name} ${at}`, milliseconds)
+    begin('long', 20)
+    begin('long', 20)
+    const asked = time()
+    while (begun.filter(one => one === 'long').length < 3) until(time() + 1)
+    assert.ok(time() - asked <= (milliseconds > 1 ? 6000 : 300), `${name}, ${milliseconds}: ${time() - asked} ms`)
+    assert.ok(begun.length < 200, `others wait still: ${begun.length}`)
+  }
+})
+
+it('what somebody has had long ago counts for nothing, nor that his body is large where his work takes no time', () => {
+  const { begin, begun, until, time, passes } = turnsInTime()
+  begin('honest', 1)
+  begin('much', 1000)
+  until(time() + 20)
+  passes(20_000)
+  begin('honest', 1)
+  begin('little', 100)
+  for (const line of ['little', 'much']) begin(line, 100)
+  until(time() + 500)
+  assert.deepEqual(
+    begun.filter(one => one !== 'honest'),
+    ['much', 'little', 'much', 'little'],
+  )
+  begin('little', 100)
+  until(time() + 1)
+  begin('honest', 1, 'honest', longBytes)
+  assert.equal(begun.at(-1), 'honest')
 })
 
 it('one piece that took long makes nobody wait whose work does not', () => {
