@@ -31,7 +31,7 @@ export const untakenBytesMost = 64 * 1024 * 1024
 export const requestsMost = 10_000
 /** Small pieces of TLS of one connection for what is asked there next, by what they lack, each when it comes and when it is deciphered: a handshake and a request have some. Where more are too many they are read
  * slowly, and still more close it. */
-export const piecesMost = { read: 4, open: 12 }
+export const piecesMost = { read: 6, open: 12 }
 const slowReadMilliseconds = 1000
 /** Headers of a request. Of more the parser takes one, by which they are seen. */
 export const headersMost = 100

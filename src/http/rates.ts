@@ -26,7 +26,7 @@ export const tlsPieceCost = 2
 export const pipelinedMost = 1024
 export const pipelinedOfAllMost = 4096
 /** What comes over a line comes in packets, each of which has as many bytes at least. */
-export const packetBytes = 512
+export const packetBytes = 1024
 /** Pieces of bodies and of TLS by what they lack of that, in a second: of one merchant, of one network without a token, and of all of these, through proxies or not, of whom each has less when they are too many. */
 export const smallPiecesMost = { merchant: 8192, network: 2048, strangers: 16_384, crowded: 512 }
 /** A body beyond so many bytes is a large one. */
