@@ -27,8 +27,8 @@ export const pipelinedMost = 1024
 export const pipelinedOfAllMost = 4096
 /** What comes over a line comes in packets, each of which has as many bytes at least. */
 export const packetBytes = 1024
-/** Pieces of bodies and of TLS by what they lack of that, in a second: of one merchant, of one network without a token, and of all of these, through proxies or not, of whom each has less when they are too many. */
-export const smallPiecesMost = { merchant: 8192, network: 2048, strangers: 16_384, crowded: 512 }
+/** Pieces of bodies and of TLS by what they lack of that, in a second: of one merchant, and of a network of his, of one network of strangers, and of all of these, through proxies or not, of whom each has less when they are too many. */
+export const smallPiecesMost = { merchant: 8192, network: 2048, strangers: 32_768, crowded: 512 }
 /** A body beyond so many bytes is a large one. */
 export const largeBodyBytes = 4096
 /**
@@ -200,11 +200,15 @@ export function countArrivals(clock: Clock): ArrivalRates {
       if (lacks === 0) return true
       if (ofMerchant !== undefined) return isWithin(smallPiecesMost.merchant, smallPieces, [ofMerchant], lacks)
       const around = caller()
-      // Then who has few of them is not the one that is closed.
-      const isTooMuch = addTo(smallPieces, '', lacks) > smallPiecesMost.strangers
-      // A proxy that speaks of nobody speaks for all.
-      if (isProxys(around)) return !isTooMuch
-      return isWithin(isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network, smallPieces, around, lacks)
+      // A merchant's server has not said yet whose it is.
+      if (isMerchants(around)) return isWithin(smallPiecesMost.merchant, smallPieces, around, lacks)
+      const isTooMuch = (smallPieces.get('') ?? 0) + lacks > smallPiecesMost.strangers
+      // Who has few of them is not the one that is closed then; a proxy that speaks of nobody speaks for all.
+      const most = isTooMuch ? smallPiecesMost.crowded : smallPiecesMost.network
+      if (isProxys(around) ? isTooMuch : !isWithin(most, smallPieces, around, lacks)) return false
+      // What is beyond one's own is taken from nobody.
+      addTo(smallPieces, '', lacks)
+      return true
     },
     admitsBytes(around, bytes, whose) {
       if (whose === undefined && isProxys(around)) return true
