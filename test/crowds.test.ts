@@ -1356,7 +1356,8 @@ describe('connections', () => {
           come(watch, comes, 500)
           watch.connections.stop()
         }
-        await costsTimes(10, beside, () => come(full, comes, 500), 'five hundred')
+        // Of each crowd a thousand are looked at, more than once.
+        await costsTimes(30, beside, () => come(full, comes, 500), 'five hundred')
         full.connections.stop()
       })
   })
