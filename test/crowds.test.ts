@@ -1362,6 +1362,23 @@ describe('connections', () => {
       })
   })
 
+  it('that come when all places are taken look at those who came first, and not at everybody', () => {
+    let looks = 0
+    const { connections, socketFrom, begin } = makeWatch()
+    const half = (at: number) =>
+      Object.defineProperty(begin(socketFrom(`2001:db8:1:${(at % 65_536).toString(16)}::7`)), 'complete', {
+        get() {
+          looks++
+          return false
+        },
+      })
+    for (let at = 0; at < connectionsMost; at++) half(at)
+    looks = 0
+    for (let at = 0; at < 100; at++) half(connectionsMost + at)
+    assert.ok(looks > 0 && looks < 100 * 20, `${looks} looks`)
+    connections.stop()
+  })
+
   it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {
     const { connections, answeredOn, crowdFrom } = makeWatch()
     const come = (count: number, address: (at: number) => string) => crowdFrom(address, count, socket => answeredOn(socket))
