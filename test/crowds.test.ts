@@ -1366,7 +1366,7 @@ describe('connections', () => {
     let looks = 0
     const { connections, socketFrom, begin } = makeWatch()
     const half = (at: number) =>
-      Object.defineProperty(begin(socketFrom(`2001:db8:1:${(at % 65_536).toString(16)}::7`)), 'complete', {
+      Object.defineProperty(begin(socketFrom(`198.51.100.${at % 5}`)), 'complete', {
         get() {
           looks++
           return false
