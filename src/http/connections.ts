@@ -64,7 +64,7 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse, caller: string, ofMerchant?: string): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
-  /** So many bytes of TLS have come at once, or were deciphered, none that carry anything. False = its network sends too many small pieces in this second, and it more than a few: nothing more is to be read there until `goOn` is called. One with many is closed. */
+  /** So many bytes of TLS have come at once, or were deciphered; of a record that carries nothing, none. False = its network sends too many small pieces in this second, and it more than a few: nothing more is to be read there until `goOn` is called. One with many is closed. */
   deciphers(socket: Socket, bytes: number, goOn: () => void): boolean
   /** One more piece of a body has come, sent by `caller`, or by a merchant with his token. False = too many small
    * ones of his, or of his network, in this second: the connection is closed. */

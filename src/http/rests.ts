@@ -9,7 +9,6 @@ const weightBefore = 7 / 8
 const aboutMilliseconds = 1000
 /** So many times as long as somebody's work took he is known by it, and those that rest with him have their turns. */
 const knownTimes = 200
-
 /** Of what somebody was given half is forgotten in so long. */
 const halvedMilliseconds = 1000
 

@@ -68,18 +68,19 @@ export function fairTurns(
       const weights = begun.get(network) ?? 0
       return weights === 0 || weights + more <= mostOf(network)
     })
-  function go({ line, networks, weight, isLarge, begin }: Waiting): void {
+  function go(one: Waiting): void {
+    const { line, networks, weight, begin } = one
     for (const network of networks) addTo(begun, network, weight)
     const started = elapsed()
     begin()
     const milliseconds = elapsed() - started
     took += milliseconds
     const more = isMerchants(line) ? milliseconds : -milliseconds
-    const isLong = rests.takesLong(line, isLarge)
-    before = isLong ? ofMerchants.size + ofOthers.size : before - 1
-    if (isLong) aheadInLong = within(longAheadMost, aheadInLong + more)
+    const takesTime = isLong(one)
+    before = takesTime ? ofMerchants.size + ofOthers.size : before - 1
+    if (takesTime) aheadInLong = within(longAheadMost, aheadInLong + more)
     else ahead = within(turnMilliseconds, ahead + more)
-    rests.took(line, milliseconds, isLong)
+    rests.took(line, milliseconds, takesTime)
   }
 
   const isLong = ({ line, isLarge }: Waiting): boolean => rests.takesLong(line, isLarge)

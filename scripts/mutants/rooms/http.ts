@@ -650,7 +650,7 @@ export const httpMutants: readonly Mutant[] = [
   { name: 'http: a large body of somebody new is begun at once', file: 'src/http/turns.ts', tests: ['crowds'],
     find: 'const isLarge = bytes >= longBytes', instead: 'const isLarge = false' },
   { name: 'http: a large body waits as if nobody had worked', file: 'src/http/turns.ts', tests: ['crowds'],
-    find: 'rests.took(line, milliseconds, isLong)', instead: 'rests.took(line, 0, isLong)' },
+    find: 'rests.took(line, milliseconds, takesTime)', instead: 'rests.took(line, 0, takesTime)' },
   { name: 'http: a large body that rests keeps the loop busy', file: 'src/http/turns.ts', tests: ['crowds'],
     find: '.every(one => !one || isLong(one))', instead: '.every(one => !one)' },
   { name: 'http: who waits is about though his work takes long', file: 'src/http/turns.ts', tests: ['crowds'],
